@@ -59,7 +59,7 @@ def time_study(workers: WorkerPool, folder) -> tuple[float, float]:
         number = store.enrol(parse(STUDY)).study
         workers.kept = LRUCache(0)  # nothing is known from the time before
         begin = time.monotonic()
-        for _ in Runner(store, [number], workers).progress():
+        for _ in Runner(store, [number], workers).train():
             pass
         took = time.monotonic() - begin
         trained = sum(run.seconds for run in store.runs(number))

@@ -15,7 +15,7 @@ from core.experiments.block.attention import patterns
 from core.experiments.forward import forward
 from core.figures.palette import SEQUENTIAL, colour
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import DEFAULT_TEXT, split_words
 
 pytestmark = pytest.mark.browser
 
@@ -66,7 +66,7 @@ def test_picture_shows_numbers(open_page, query, config, text, theme):
     # box begins in.
     box = canvas.bounding_box()
     right, down = (round(box[side]) - math.floor(box[side]) for side in "xy")
-    expected = patterns(forward(config, words(text)), 0)
+    expected = patterns(forward(config, split_words(text)), 0)
     high = expected.nan_to_num().max().item()
     masked = {"light": (243, 245, 248), "dark": (54, 65, 76)}[theme]
     heads, length, _ = expected.shape
@@ -93,7 +93,9 @@ def test_hover_names_the_words_and_the_weight(open_page):
     canvas, layout = canvas_of(page, "all_heads")
     x, y = centre(layout, 2, 9, 1)
     canvas.hover(position={"x": x, "y": y})
-    weight = patterns(forward(BASELINE, words(DEFAULT_TEXT), kind="trained"), 1)[2, 9, 1].item()
+    weight = patterns(forward(BASELINE, split_words(DEFAULT_TEXT), kind="trained"), 1)[
+        2, 9, 1
+    ].item()
     expect(page.locator(".st-key-all_heads .tip")).to_have_text(
         f"L2H3: was → defendant  {weight:.3f}"
     )

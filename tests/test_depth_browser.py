@@ -14,7 +14,7 @@ from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.grid import grid
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import DEFAULT_TEXT, split_words
 from tests.test_browser import canvas_of, centre
 
 pytestmark = pytest.mark.browser
@@ -65,9 +65,9 @@ def test_depth_curves_show_numbers(open_page, theme):
         (low, bottom), *_, (high, top) = scale(panel)
         size = np.log10 if log else float
         for colour, changes in (("#0072B2", {}), ("#D55E00", WITHOUT["norm"])):
-            values = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(12)).values_of(
-                meter
-            )
+            values = travel(
+                Config(**changes), split_words(DEFAULT_TEXT), None, Depth(12)
+            ).values_of(meter)
             drawn = points(panel, colour)
             assert len(drawn) == 13
             for (_, y), value in zip(drawn, values):
@@ -86,7 +86,7 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
     tip = panel.locator(".tip").inner_text()
     assert "pass 7" in tip
     for changes in ({}, WITHOUT["norm"]):
-        value = travel(Config(**changes), words(DEFAULT_TEXT)).values_of("rms")[7]
+        value = travel(Config(**changes), split_words(DEFAULT_TEXT)).values_of("rms")[7]
         assert f"{value:.5g}" in tip
     assert (
         curves(page).nth(3).locator(".here").evaluate("e => e.style.display") == "block"
@@ -99,7 +99,7 @@ def test_pointing_at_a_curve_reads_every_variant(open_page):
 def test_click_on_grid_adds_variant(open_page):
     page = open_page("/Depth?show=grid&variants=none")
     canvas, layout = canvas_of(page, "grid_cells")
-    grid_results = grid(Config(), Axes(), words(DEFAULT_TEXT))
+    grid_results = grid(Config(), Axes(), split_words(DEFAULT_TEXT))
     page.mouse.wheel(0, 0)
     x, y = centre(layout, 0, 2, 0)  # LayerNorm, post, residual; ReLU, 1 head
     canvas.hover(position={"x": x, "y": y})
@@ -146,7 +146,7 @@ def test_exported_table_has_the_numbers(open_page):
         for r in csv.DictReader(io.StringIO(text))
     }
     for name, changes in (("baseline", {}), ("− norm", WITHOUT["norm"])):
-        journey_made = travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(4))
+        journey_made = travel(Config(**changes), split_words(DEFAULT_TEXT), None, Depth(4))
         for index in range(5):
             assert rows["Effective rank", name, index] == journey_made.values_of("rank")[index]
     script = downloaded(page, body.get_by_role("link", name="Python script").click).decode()

@@ -11,11 +11,11 @@ from core.experiments.forward import _run, forward
 from core.model.config import Config
 from core.model.cost import BYTES, flops
 from core.model.parts import MENUS
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import DEFAULT_TEXT, split_words
 from core.settings.device import Machine, available_devices, dtype
 from core.settings.setting import ConfigError
 
-TOKENS = words(DEFAULT_TEXT)
+TOKENS = split_words(DEFAULT_TEXT)
 needs_gpu = pytest.mark.skipif(
     not torch.cuda.is_available(), reason="no CUDA device on this machine"
 )

@@ -14,13 +14,13 @@ from core.measure.tensor_meters import meter
 from core.model.config import Config
 from core.model.parts import MENUS
 from core.model.parts.init import generator
-from core.model.text import EXAMPLES, PAD, words
+from core.model.text import EXAMPLES, PAD, split_words
 from core.model.transformer import Transformer
 from core.tasks import task
 from core.train import Training, start
 from ui.block.context import BlockLook
 
-TOKENS = words(EXAMPLES[1].text)
+TOKENS = split_words(EXAMPLES[1].text)
 CASES = {
     "default": Config(),
     "causal": Config(mask="causal"),

@@ -44,7 +44,7 @@ from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.knockout import read_cuts
 from core.model.parts import MENUS
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import DEFAULT_TEXT, split_words
 from core.model.variants import Variant
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
@@ -54,7 +54,7 @@ from core.train import Training, train
 ROOT = Path(__file__).parent.parent
 CPU = Machine("cpu")
 SMALL = Config(d_model=24, n_heads=2, d_ff=40)
-TOKENS = words(DEFAULT_TEXT)[:7]
+TOKENS = split_words(DEFAULT_TEXT)[:7]
 ODD = [
     '"',
     "it's",
@@ -328,7 +328,7 @@ def trained(view, mode, sampling=None):
 
 RECUT = {f"{n} heads": config for n, config in vary_head_count(PADDED).items() if config}
 CASES = {  # name -> (script, what computes the tables that it prints)
-    "block": block(Config(), words(DEFAULT_TEXT)),
+    "block": block(Config(), split_words(DEFAULT_TEXT)),
     "block, odd text, padding, dropout": block(PADDED, ODD, dropout=True),
     "block, no attention, one token": block(
         SMALL.replace(attention=False, residual_ffn=False), ["it's"], view="heads"
@@ -543,7 +543,7 @@ def test_script_has_all_settings_of_model():
 
 @pytest.mark.parametrize(
     "tokens",
-    [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], words(DEFAULT_TEXT) * 9, ["w" * 200]],
+    [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], split_words(DEFAULT_TEXT) * 9, ["w" * 200]],
 )
 def test_script_has_all_tokens(tokens):
     assert assigned(write_block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens

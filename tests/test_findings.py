@@ -16,10 +16,10 @@ from core.experiments.depth.findings import describe_finding, end_distance, unif
 from core.experiments.depth.grid import grid
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
-from core.model.text import EXAMPLES, words
+from core.model.text import EXAMPLES, split_words
 from ui.pictures.heatmaps import pack
 
-TOKENS = words(EXAMPLES[1].text)
+TOKENS = split_words(EXAMPLES[1].text)
 EXPLODES = Config(norm="none", init="normal_1")
 FADES = Config(
     norm="none",

@@ -873,7 +873,7 @@ def test_continuation_starts_at_named_token(untrained_bench, how):
             read.ids[: after + 1],
             sampling,
             *edits,
-            ends=untrained_bench.opened.ends,
+            end_tokens=untrained_bench.opened.ends,
         )
         assert actual == [s.token for s in expected]
         texts.append(actual)

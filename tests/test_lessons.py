@@ -30,7 +30,7 @@ from core.teaching.lessons.prediction import (
 from core.teaching.lessons.reader import FOLDER, build_lesson, lesson, load, problems, read_lesson
 from core.teaching.lessons.readings import SEEDS, TEXT, reading
 from core.teaching.lessons.wording import fill_in, format_interval, format_number
-from core.teaching.questions import check_items
+from core.teaching.questions import list_check_items
 
 WITH_PREDICTION = [name for name in lesson if read_lesson(name).prediction]
 of_each = pytest.mark.parametrize("name", WITH_PREDICTION)
@@ -270,7 +270,7 @@ def test_translation_names_only_existing_entries(name):
     assert phrases(name).keys() == phrases(ENGLISH).keys()
     for key, text in phrases(name).items():
         assert set(FIELD.findall(text)) == set(FIELD.findall(phrases(ENGLISH)[key])), key
-    for item, english in zip(check_items(name), check_items(), strict=True):
+    for item, english in zip(list_check_items(name), list_check_items(), strict=True):
         assert item.right == english.right and len(set(item.options)) == len(english.options)
     for entry in lesson:
         assert has_lesson(name, entry)

@@ -6,7 +6,7 @@ import pytest
 from core.checkpoints.tokens import UNKNOWN
 from core.experiments.trained.questions import SEED
 from core.experiments.trained.sentences import following_words, group_words, sentences
-from core.model.text import PAD, words
+from core.model.text import PAD, split_words
 from core.settings.wording import number
 from core.tasks.sentences import (
     ADJECTIVES,
@@ -66,7 +66,9 @@ def test_default_text_is_known_and_depends_on_one_head(
     full, without = chances
     places = find_anatomy(sentence)
     assert (
-        set(words(TEXT)) <= set(VOCABULARY) and is_kept_back(sentence) and places.distractors == 3
+        set(split_words(TEXT)) <= set(VOCABULARY)
+        and is_kept_back(sentence)
+        and places.distractors == 3
     )
     right = sentence[places.verb]
     wrong = BE[1 - BE.index(sentence[places.verb])]
@@ -153,7 +155,7 @@ def test_words_are_offered_once_with_following_first():
         "the lawyer was late .",
         "The Lawyer",
     ):
-        groups = group_words(words(text))
+        groups = group_words(split_words(text))
         order = [can for _, _, can in groups]
         assert order == sorted(order, reverse=True) and order[0]
         assert sorted(word for _, offered_words, _ in groups for word in offered_words) == sorted(
@@ -161,7 +163,7 @@ def test_words_are_offered_once_with_following_first():
         )
         assert {
             word for _, offered_words, can in groups if can for word in offered_words
-        } == following_words(words(text))
+        } == following_words(split_words(text))
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.model.text import EXAMPLES, words
+from core.model.text import EXAMPLES, split_words
 from tests import pages
 from tests.pages import (
     back,
@@ -95,7 +95,7 @@ def test_examples_bring_their_own_pairs_and_text():
         move_control(app, "example_of_text", example.text)
         fine(app)
         assert setting(app, "text") == example.text
-        labels = [tuple(words(example.text)[n] for n in pair) for pair in example.pairs]
+        labels = [tuple(split_words(example.text)[n] for n in pair) for pair in example.pairs]
         assert len(widget(app.multiselect, "pair_list").value) == len(labels)
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from benchmarks.serving import settle
 from core.experiments.depth.depth import Depth, travel
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, words
+from core.model.text import DEFAULT_TEXT, split_words
 
 pytestmark = pytest.mark.browser
 LINK = "/Depth?show=play&variants=norm-none&passes=6"
@@ -46,7 +46,7 @@ def scrubber(page):
 def test_played_pass_shows_numbers_and_marks_curves(open_page, matrix):
     page = open_page(f"{LINK}&matrix={matrix}")
     journeys = [
-        travel(Config(**changes), words(DEFAULT_TEXT), None, Depth(6), cells_to_play=1)
+        travel(Config(**changes), split_words(DEFAULT_TEXT), None, Depth(6), cells_to_play=1)
         for changes in ({}, {"norm": "none"})
     ]
     scrubber(page).focus()

@@ -22,9 +22,9 @@ from core.teaching.questions import (
     PARTS,
     PREDICTION,
     SHOWN,
-    check_items,
     find_question,
     gain,
+    list_check_items,
     question_names,
     score,
     write_check,
@@ -48,7 +48,7 @@ def some_answers(name: str) -> list[str]:
         return [prediction.write_answer(answer) for answer in answers(question.lesson)]
     if question.kind == CARRY:
         return list(map(str, range(len(question.lesson.transfer.options))))
-    return [write_check([n % 3] * len(check_items())) for n in range(3)]
+    return [write_check([n % 3] * len(list_check_items())) for n in range(3)]
 
 
 def test_everything_can_be_asked_and_nothing_else():
@@ -201,14 +201,14 @@ def test_changes_of_mind_are_in_words():
 
 
 def right() -> list[int]:
-    return [item.right for item in check_items()]
+    return [item.right for item in list_check_items()]
 
 
 def test_there_are_eight_questions_with_one_right_answer_each():
-    assert len(check_items()) == 8
+    assert len(list_check_items()) == 8
     assert all(
         0 <= item.right < len(item.options) == 4 and len(set(item.options)) == 4
-        for item in check_items()
+        for item in list_check_items()
     )
     assert score(write_check(right())) == 1 and score(write_check([None] * 8)) == 0
     assert score(write_check([*right()[:2], *[(n + 1) % 4 for n in right()[2:]]])) == 0.25

@@ -531,7 +531,7 @@ def test_study_and_job_in_workers_match(tmp_path, monkeypatch):
     try:
         study = parse(STUDY.replace("$DEVICE", NAME))
         number = store.enrol(study).study
-        for _ in Runner(store, [number], workers).progress():
+        for _ in Runner(store, [number], workers).train():
             pass
         runs = store.runs(number)
         assert {(run.state, run.device) for run in runs} == {(DONE, Machine(NAME).name)}

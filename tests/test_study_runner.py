@@ -82,7 +82,7 @@ def finish(store, study, workers, until=None, seconds=240) -> list[Progress]:
     runner = Runner(store, [store.enrol(study).study], workers)
     end = time.monotonic() + seconds
     observed = []
-    steps = runner.progress()
+    steps = runner.train()
     for step in steps:
         observed.append(step)
         if until and until(step):
@@ -142,7 +142,7 @@ def test_studies_share_workers_fairly(tmp_path, workers):
     small = parse(TEXT.replace("seeds = 2", "seeds = [20]"))
     first = store.enrol(big).study
     second = store.enrol(small).study
-    for _ in Runner(store, [first, second], workers).progress():
+    for _ in Runner(store, [first, second], workers).train():
         pass
     check_complete(store, big)
     check_complete(store, small)

@@ -12,8 +12,8 @@ from core.model.text import (
     PAD,
     Input,
     split_up_to_limit,
+    split_words,
     vocabulary,
-    words,
 )
 
 FAMILY = "👨‍👩‍👧‍👦"
@@ -81,7 +81,7 @@ SENTENCES = {
     ("text", "tokens"), [pytest.param(*pair, id=name) for name, pair in SENTENCES.items()]
 )
 def test_words(text, tokens):
-    assert words(text) == tokens
+    assert split_words(text) == tokens
 
 
 # Any text at all
@@ -116,7 +116,7 @@ def seen(text):
 
 @given(ANY_TEXT)
 def test_tokens_of_any_text_are_clean_and_in_order(text):
-    tokens = words(text)
+    tokens = split_words(text)
     assert all(tokens)
     for c in "".join(tokens):
         assert not c.isspace() and unicodedata.category(c) not in ("Cc", "Cs")
@@ -126,16 +126,16 @@ def test_tokens_of_any_text_are_clean_and_in_order(text):
 
 @given(ANY_TEXT)
 def test_visible_characters_are_kept(text):
-    assert seen("".join(words(text))) == seen(composed(text))
+    assert seen("".join(split_words(text))) == seen(composed(text))
 
 
 @given(ANY_TEXT)
 @example("👍 🏽")
 def test_typed_token_is_one_token(text):
     """Otherwise a link, which joins tokens by spaces, could give back other tokens."""
-    for token in words(text):
-        assert words(token) == [token]
-    assert words(" ".join(words(text))) == words(text)
+    for token in split_words(text):
+        assert split_words(token) == [token]
+    assert split_words(" ".join(split_words(text))) == split_words(text)
 
 
 @given(ANY_TEXT)
@@ -144,7 +144,7 @@ def test_omitted_parts_are_reported_exactly(text):
     visible = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     assert inputs.text == visible
     assert len(problems) == (visible != text)
-    assert split_up_to_limit(inputs.text) == (words(visible), [])  # too short to be cut
+    assert split_up_to_limit(inputs.text) == (split_words(visible), [])  # too short to be cut
 
 
 def test_excess_token_is_cut_and_reported():
@@ -167,7 +167,7 @@ EACH = pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.
 
 @EACH
 def test_example_pairs_are_tokens_of_the_text(example):
-    tokens = words(example.text)
+    tokens = split_words(example.text)
     assert split_up_to_limit(example.text) == (tokens, [])
     assert len(example.pairs) == len(example.about) >= 2
     for pair, about in zip(example.pairs, example.about):
@@ -181,6 +181,6 @@ def test_example_pairs_are_tokens_of_the_text(example):
 @EACH
 def test_repeated_words_are_numbered(example):
     """A single "the" would be right by luck."""
-    tokens = words(example.text)
+    tokens = split_words(example.text)
     for word in (word for pair in example.about for word in pair):
         assert "#" in word or tokens.count(word) == 1, word

@@ -11,7 +11,7 @@ from core.experiments.block import neurons, positions
 from core.experiments.forward import forward
 from core.experiments.weights import weights
 from core.model.config import Config
-from core.model.text import DEFAULT_TEXT, UNKNOWN, words
+from core.model.text import DEFAULT_TEXT, UNKNOWN, split_words
 from core.model.variants import apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
@@ -22,7 +22,7 @@ from tests.test_page import fine, opened
 from ui.block.context import BlockConfig
 from ui.kit.pins import PILLS
 
-TOKENS = words(DEFAULT_TEXT)
+TOKENS = split_words(DEFAULT_TEXT)
 NUMBERS = [family.vocabulary().index(word.lower()) for word in TOKENS]
 SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 
@@ -93,7 +93,7 @@ def test_three_kinds_of_one_config_are_three_different_things():
 
 
 def test_unknown_words_share_one_token():
-    odd = words("The defendant , who had filed a motion to dismiss , was liable .")
+    odd = split_words("The defendant , who had filed a motion to dismiss , was liable .")
     numbers = [
         family.vocabulary().index(w.lower() if w.lower() in family.vocabulary() else UNKNOWN)
         for w in odd

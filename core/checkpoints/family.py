@@ -82,7 +82,7 @@ def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
 
 
 def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
-    """Load one member of the family from its file, and return it as an Opened model.
+    """Load a member from its file, as an Opened model; CheckpointError if missing or changed.
 
     Raises CheckpointError if it is missing or was not trained here.
     """
@@ -149,7 +149,7 @@ def _names_by_config() -> dict[Config, str]:
 
 
 def member_of(config: Config) -> str | None:
-    """Return the member that was trained with these settings; None if there is none."""
+    """Return the member with these settings, seed, padding and dropout apart; None if none."""
     return _names_by_config().get(strip_config(config))
 
 
@@ -163,7 +163,7 @@ def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
-    """Return whether a model can run with the baseline's weights: its init and shapes are there.
+    """Return whether a model can run with the baseline's weights: same init, all shapes there.
 
     How weights were drawn does not matter otherwise.
     """

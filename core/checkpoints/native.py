@@ -73,7 +73,7 @@ def trained_model_files(state: State, name: str, accuracy: float) -> dict[str, b
 
 
 def zip_files(written: dict[str, bytes]) -> bytes:
-    """Pack files, {name: content}, into one archive, so that a browser saves a single file."""
+    """Pack files, {name: content}, into a ZIP archive for one download; return its bytes."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in written.items():
@@ -168,7 +168,7 @@ def build_blank_model(config: Config, vocabulary: Sequence[str], positions: int 
 
 
 def weights_name(weights: Sequence[Path]) -> str:
-    """Return the file name by which a message names the weights; of parts, their common one."""
+    """Return how a message names the weights: the file's name, or "model.safetensors" for parts."""
     return weights[0].name if len(weights) == 1 else WEIGHTS
 
 

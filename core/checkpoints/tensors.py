@@ -49,16 +49,16 @@ def check_bytes(needed: int, sentence_start: str) -> None:
         raise MemoryLimitError(f"{sentence_start} {needed / 2**20:,.0f} MB; {limit}.")
 
 
-def size_of(parameters: int, words: int) -> int:
-    """Return the bytes of an open model: float32 weights, and `words` vocabulary entries."""
-    return 4 * parameters + WORD * words
+def size_of(parameters: int, n_words: int) -> int:
+    """Return the bytes of an open model: float32 weights, and n_words vocabulary entries."""
+    return 4 * parameters + WORD * n_words
 
 
-def check_room(parameters: int, words: int, subject: str, check: Check | None) -> None:
-    """Raise MemoryLimitError if a model of this size may not be opened; also call `check`."""
-    check_bytes(size_of(parameters, words), f"{subject} describes a model of")
+def check_room(parameters: int, n_words: int, file: str, check: Check | None) -> None:
+    """Raise MemoryLimitError for too large a model; then call check, if given, with its bytes."""
+    check_bytes(size_of(parameters, n_words), f"{file} describes a model of")
     if check is not None:
-        check(size_of(parameters, words))
+        check(size_of(parameters, n_words))
 
 
 def read_shapes(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from core.checkpoints.tensors import CheckpointError
-from core.model.text import PAD, UNKNOWN, words
+from core.model.text import PAD, UNKNOWN, split_words
 from core.settings.wording import replace_unprintable, shorten
 
 if TYPE_CHECKING:  # it need not be installed
@@ -75,13 +75,13 @@ class Words:
         exact = {word: index for index, word in enumerate(self.vocabulary)}
         composed = {
             unicodedata.normalize("NFC", word): index for word, index in exact.items()
-        }  # as words() gives them
+        }  # as split_words() gives them
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
         """Encode a text word by word; unknown words become <unk> or are left out."""
         encoded = Encoded([], [], [], [])
-        for word in words(text):
+        for word in split_words(text):
             index = self.token_id(word)
             if index is None and UNKNOWN not in self._number:
                 encoded.left_out.append(word)
@@ -132,7 +132,7 @@ class Pieces:
 
 
 def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read the tokenizer of a GPT-2 with a vocabulary of `words` tokens.
+    """Read the tokenizer of a GPT-2 with `words` tokens; also return notes on tokens left out.
 
     Args:
         files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
@@ -193,7 +193,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
 
 
 def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Read tokenizer.json; raise CheckpointError for components that are not allowed."""
+    """Read tokenizer.json, or build it from the older files; CheckpointError if not allowed."""
     if TOKENIZER not in files:
         return _merge_files(files, words)
     document = read_json(files[TOKENIZER], LARGEST)

@@ -38,7 +38,7 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Generate a continuation of a text; return the vocabulary and the steps.
+    """Generate a continuation of a text (cached): the model's vocabulary, Steps without logits.
 
     Args:
         config: Settings of the model.
@@ -110,7 +110,7 @@ class Pass:
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def run_with(self, config: Config, same_weights: bool = False) -> "Pass":
-        """Run the same text through another config.
+        """Run the same text through another config, with its own weights unless same_weights.
 
         Args:
             config: The other settings.
@@ -166,7 +166,7 @@ def forward(
     kind: str = "random",
     weights_config: Config | None = None,
 ) -> Pass:
-    """Run a text through a model and record every site.
+    """Run a text through a config's model with weights of a kind; record every site (cached).
 
     Args:
         config: Settings of the model.
@@ -189,7 +189,7 @@ def forward(
 def build_plain_run(
     config: Config, tokens: Iterable[str], machine: Machine, kind: str = "random"
 ) -> Callable[[], torch.Tensor]:
-    """Build a model and its input; return a function that runs them without recording."""
+    """Return a function that runs a model unrecorded: stream (B, T, D) before the final norm."""
     model, ids, real = prepare_model(config, tuple(tokens), machine, kind)
 
     def call() -> torch.Tensor:
@@ -217,7 +217,7 @@ def prepare_model(
 
 def look_up_words(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
     """Return a kind's vocabulary, and each word's id in it (the unknown word's if not there)."""
-    model_words, numbers = weights[kind].numbers(words)
+    model_words, numbers = weights[kind].look_up_ids(words)
     return model_words, [
         model_words.index(UNKNOWN) if number is None else number for number in numbers
     ]

@@ -25,7 +25,7 @@ class Weights:
         return ""
 
     @staticmethod
-    def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+    def look_up_ids(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         """Return the vocabulary, and each word's id in it (None if unknown).
 
         The models that ship have their own vocabulary.
@@ -38,7 +38,7 @@ class Weights:
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build a config's model, on the CPU in float32, with the weights of weights_config.
+        """Build a config's model (CPU, float32) with weights_config's weights; here, random ones.
 
         Args:
             config: Settings of the model.
@@ -95,7 +95,7 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Return a model of these settings with the weights of a trained member."""
+        """Build the config's model with weights_config's trained weights; ConfigError if none."""
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
@@ -140,7 +140,7 @@ class AblatedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Return a model of these settings with the weights of the trained baseline."""
+        """Build the config's model with the trained baseline's weights; ignore weights_config."""
         _check_available("cut", config)
         ablated_model = family.build_with_weights(
             config, family.open_cached(family.WHOLE, config.seed)
@@ -173,7 +173,7 @@ class RandomWeights(Weights):
     """Random weights, drawn from the seed of the config."""
 
     @staticmethod
-    def numbers(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
+    def look_up_ids(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
         """Return the words as vocabulary, with ids 0, 1, …; repeated words get several ids."""
         return tuple(words), list(range(len(words)))
 
@@ -186,7 +186,7 @@ def _check_available(kind: str, config: Config) -> None:
 
 
 def _describe_changes(config: Config) -> str:
-    """Describe how a config differs from the trained baseline; "with all components"."""
+    """Describe how a config differs from the trained baseline: "without norm" or the like."""
     names = name_of(difference(family.strip_config(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]

@@ -34,7 +34,7 @@ def escape_formula(cell: Cell) -> Cell | str:
 
 
 def unescape_formula(cell: Cell) -> Cell | str:
-    """Return a cell of a CSV file without the ' that harmless() put before it."""
+    """Return a cell of a CSV file without the ' that escape_formula() put before it."""
     return WRITTEN.sub("", cell) if isinstance(cell, str) else cell
 
 

@@ -278,9 +278,9 @@ WIDTH = 300  # of the picture
 def block_svg(
     p: Pass,
     layer: int = 0,
-    knocked: tuple[Cut, ...] | None = None,
-    usual: Config | None = None,
-    beside: Collection[str] | None = (),
+    cuts: tuple[Cut, ...] | None = None,
+    reference: Config | None = None,
+    variant_changes: Collection[str] | None = (),
     compact: bool = False,
 ) -> str:
     """Return one block from input (top) to output (bottom) as SVG with clickable parts.
@@ -288,19 +288,19 @@ def block_svg(
     Args:
         p: The recorded pass.
         layer: Index of the layer, from 0.
-        knocked: Ablated parts of a trained model: these are marked, and a click adds or removes an
+        cuts: Ablated parts of a trained model: these are marked, and a click adds or removes an
             ablation. None for a block whose settings a click changes.
-        usual: Settings that are not marked as changed; None for the defaults.
-        beside: Changes (as in a link) that the variant next to this block already has: a click adds
-            or removes one. None: this is that variant, and a click changes it.
+        reference: Settings that are not marked as changed; None for the defaults.
+        variant_changes: Changes (as in a link) that the variant next to this block already has: a
+            click adds or removes one. None: this is that variant, and a click changes it.
         compact: Whether only a sub-layer that differs shows all its lines.
     """
     changed = (
-        set(p.config.write() if usual is None else difference(p.config, usual))
-        if knocked is None
+        set(p.config.write() if reference is None else difference(p.config, reference))
+        if cuts is None
         else set()
     )
-    picture = Picture(p, layer, knocked, changed, beside, compact)
+    picture = Picture(p, layer, cuts, changed, variant_changes, compact)
     shape = _format_shape(p.sites["resid_pre"][layer])
     strip, height = layers_svg(p.config, layer, 20)
     above = "in"
@@ -315,7 +315,7 @@ def block_svg(
         kind = "small changed" if "skips" in changed else "small"
         shapes.append(text(STREAM + 62, 12, f"+ output of layer {early + 1}", kind))
     if adds_to_tokens(p.config.part("position")) and layer == 0:
-        kind = "small changed" if knocked is None else "small"
+        kind = "small changed" if cuts is None else "small"
         shapes.append(
             text(
                 STREAM + 62,
@@ -364,15 +364,15 @@ class Picture:
 
     forward_pass: Pass
     layer: int
-    knocked: tuple[Cut, ...] | None
+    cuts: tuple[Cut, ...] | None
     changed: set[str]  # settings that are marked
-    beside: (
+    variant_changes: (
         Collection[str] | None
     )  # changes that are shown beside it; None: it is the one that stands beside
     compact: bool = False
 
     def attention(self) -> Sublayer:
-        """Collect what is drawn of the attention sub-layer."""
+        """Return the attention sub-layer as it is drawn."""
         c = self.forward_pass.config
         inside = [f"{c.n_heads} {'head' if c.n_heads == 1 else 'heads'} × {c.d_head}"]
         if c.n_kv_heads < c.n_heads:
@@ -401,9 +401,9 @@ class Picture:
             "position" in self.changed and inside_attention
         )
         heads: tuple[bool, ...] = ()
-        if self.knocked is not None and is_present:
+        if self.cuts is not None and is_present:
             ablated_heads = [
-                cut for cut in self.knocked if cut.layer == self.layer and cut.part == "head"
+                cut for cut in self.cuts if cut.layer == self.layer and cut.part == "head"
             ]
             heads = tuple(
                 Cut(self.layer, "head", number) not in ablated_heads for number in range(c.n_heads)
@@ -417,7 +417,7 @@ class Picture:
         return self._make_sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
-        """Collect what is drawn of the feed-forward sub-layer.
+        """Return the feed-forward sub-layer as it is drawn.
 
         Args:
             beginning: y at which the block's first sub-layer reads the stream.
@@ -448,15 +448,13 @@ class Picture:
         site, norm_site = ("attn_out", "ln1") if part == "attention" else ("mlp_out", "ln2")
         places = self.forward_pass.config.part("placement").norms
         norms = dict(zip(places, (norm_site, f"{norm_site}_post")))
-        is_ablated = any(
-            site in cut.sites() for cut in self.knocked or () if cut.layer == self.layer
-        )
+        is_ablated = any(site in cut.sites() for cut in self.cuts or () if cut.layer == self.layer)
         residual = getattr(self.forward_pass.config, f"residual_{part}")
         if self.compact and not changed:
             inside = inside[:1]
         clicks = (
             self._ablation_clicks(part, heads)
-            if self.knocked is not None
+            if self.cuts is not None
             else self._setting_clicks(part)
         )
         return Sublayer(
@@ -497,8 +495,8 @@ class Picture:
         clicks = {}
         for place, (name, value) in changes.items():
             text = encode({name: value})
-            click = _describe_click(name, value, in_this_variant=self.beside is None)
-            if self.beside is not None and text in self.beside:
+            click = _describe_click(name, value, in_this_variant=self.variant_changes is None)
+            if self.variant_changes is not None and text in self.variant_changes:
                 click = "Already changed in the variant: click to undo."
             clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
         return clicks
@@ -515,7 +513,7 @@ class Picture:
                 cut.write(),
                 (
                     f"{cut.name[0].upper()}{cut.name[1:]}: click to"
-                    f" {'restore it' if cut in (self.knocked or ()) else 'remove it'}."
+                    f" {'restore it' if cut in (self.cuts or ()) else 'remove it'}."
                 ),
             )
             for place, cut in cuts.items()
@@ -560,7 +558,7 @@ def _name_position(c: Config) -> list[str]:
 
 def _describe_click(name: str, value: Any, in_this_variant: bool) -> str:
     """Describe the click that sets `name` to `value`: in this variant, or in one to compare."""
-    change = Config.settings()[name].change(value)
+    change = Config.settings()[name].describe_change(value)
     if value in (False, "none"):
         return (
             "Click to remove it from this variant too."

@@ -118,7 +118,7 @@ def spread_svg(
     label: Callable[[float], str],
     values: Sequence[float] = (),
 ) -> str:
-    """Return one interval on a line as SVG, with the effect that it is judged by.
+    """Return an interval as SVG, with what it is judged by: > smallest, or within ± it if alike.
 
     Args:
         interval: Mean, low, high.
@@ -183,12 +183,12 @@ class Count(NamedTuple):
     right: bool = False
 
 
-def tally_svg(counts: Sequence[Count], votes: str) -> str:
+def tally_svg(counts: Sequence[Count], votes_word: str) -> str:
     """Return a bar for each answer as SVG, for two rounds one below the other.
 
     Args:
         counts: The votes for each answer.
-        votes: The word for votes, in the language of the page.
+        votes_word: The word for votes, in the language of the page.
     """
     width = 640
     margin = 8
@@ -217,7 +217,7 @@ def tally_svg(counts: Sequence[Count], votes: str) -> str:
             end = round(label + length + 16, 1)
             shapes.append(text(end, round(y + bar - 3, 1), str(n_votes), right.strip()))
     phrases = [f"{count.label}: {' → '.join(map(str, count.rounds))}" for count in counts]
-    words = ". ".join([votes.capitalize(), *phrases])
+    words = ". ".join([votes_word.capitalize(), *phrases])
     return picture(
         width, row * len(counts), f"<style>{VOTES_STYLE}</style>{''.join(shapes)}", words
     )

@@ -119,7 +119,7 @@ def largest(s: Streams) -> torch.Tensor:
     most=lambda n: 1.0,
 )
 def cosine(s: Streams) -> torch.Tensor:
-    """Return the mean cosine similarity over pairs of tokens of each stream: (P,)."""
+    """Return the mean cosine similarity over pairs of tokens, (P,); NaN for a single token."""
     length = s.products.diagonal(dim1=1, dim2=2).sqrt()
     weight = torch.where(length > 0, 1 / length, 0.0)  # a token of zeros is like no other
     n = length.shape[1]
@@ -142,7 +142,7 @@ def cosine(s: Streams) -> torch.Tensor:
     most=float,
 )
 def rank(s: Streams) -> torch.Tensor:
-    """Return the effective rank of each stream (Roy and Vetterli, 2007): (P,)."""
+    """Return the effective rank of each stream (Roy and Vetterli, 2007), (P,); NaN for zeros."""
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that
     # nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]

@@ -50,7 +50,7 @@ class MultiHeadAttention(Part):
         self.set_layer(layer)
 
     def set_layer(self, layer: int) -> None:
-        """Set what depends on the index of the layer: its positions and its window."""
+        """Switch to the position encoding and the window of a layer, counted from 0."""
         self.position = self.config.position_in(layer)(self.config)
         self.window = self.config.window_in(layer)
 
@@ -61,7 +61,7 @@ class MultiHeadAttention(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Return the output of attention: (B, T, D) -> (B, T, D). kv_cache gets the new keys.
+        """Return the output, (B, T, D); kv_cache gets new keys and values, memory the first values.
 
         Args:
             x: Input of the sub-layer, (B, T, D).

@@ -36,7 +36,7 @@ def group_into_batches(configs: Sequence[Config]) -> list[list[int]]:
 
 
 def count_layer_parameters(configs: Sequence[Config]) -> int:
-    """Count the parameters of one layer of a batch: equal sub-layers of variants count once."""
+    """Count attention and FFN parameters in a layer of a batch; equal sub-layers count once."""
     single = [config.replace(n_layers=1) for config in configs]
     parts = (("attention", ATTENTION), ("ffn", FFN))
     return sum(
@@ -124,7 +124,7 @@ class BatchedVariants:
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
     def _redraw(self, layer: int) -> None:
-        """Give the parts the weights of another layer by drawing them again."""
+        """Give all parts the weights of a layer, from 0; do nothing if they have them already."""
         if layer == self._layer:
             return
         self._layer = layer
@@ -207,10 +207,10 @@ class BatchedVariants:
         return attend
 
     def _make_part(
-        self, site: str, kind: Callable[[Config, Draw], Module], config: Config
+        self, site: str, module_class: Callable[[Config, Draw], Module], config: Config
     ) -> Module:
         """Create a sub-layer and register it, so that _redraw() draws its weights per layer."""
-        module = self._move_to_machine(kind(config, self._draw.below(f"blocks.0.{site}")))
+        module = self._move_to_machine(module_class(config, self._draw.below(f"blocks.0.{site}")))
         self._parts.append((site, module))
         return module
 
@@ -249,7 +249,7 @@ class BatchedVariants:
 def _group_by_fields(
     configs: Iterable[Config], fields: tuple[str, ...]
 ) -> dict[tuple[Any, ...], list[int]]:
-    """Group configs by the values of some fields; return the indices of each group."""
+    """Group configs by the values of some fields: {values: indices of the configs}."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for index, config in enumerate(configs):
         groups.setdefault(tuple([getattr(config, field) for field in fields]), []).append(index)

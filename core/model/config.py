@@ -495,7 +495,7 @@ class Config(Settings):
         return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
-        """Return the class of the position encoding in a layer's attention."""
+        """Return the class of the position encoding in the attention of a layer, from 0."""
         return (
             position["none"]
             if is_every_nth(self.nope_every, self.block_of(layer))
@@ -519,7 +519,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a copy with changes; equal n_kv_heads follow n_heads, equal biases bias.
+        """Return a copy; n_kv_heads follows n_heads, attention_bias bias, where they were equal.
 
         n_kv_heads follows n_heads if both were equal, and attention_bias follows bias.
         """
@@ -543,7 +543,7 @@ class Config(Settings):
         return other
 
     def list_changes(self) -> list[tuple[str, Any]]:
-        """List the single changes that have an effect: (name, value) pairs.
+        """List single changes to offer, as (name, value) pairs; not all fit the other settings.
 
         Every menu entry, every switch, fewer and more heads, one value of other numbers. Whether a
         change fits the other settings is checked when it is chosen.

@@ -14,7 +14,7 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Count parameters by part over all layers; `vocabulary` is its size, 0 for the blocks alone.
+    """Count parameters by part, shared layers once; `vocabulary` is its size, 0 for blocks alone.
 
     Args:
         config: Settings of the model.
@@ -73,7 +73,7 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
 
 
 def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
-    """Return the forward FLOPs of one sequence, including the unembedding."""
+    """Return the forward FLOPs of one sequence with the unembedding; `vocabulary` is its size."""
     return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
 
 

@@ -74,7 +74,7 @@ class Sampling(Settings):
 def probabilities(
     logits: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Apply temperature, top k and top p to logits (V,); return float64 probabilities (V,).
+    """Return float64 probabilities (V,) after temperature, top k and top p; ConfigError for NaN.
 
     Raises ConfigError for infinite or NaN logits.
     """
@@ -116,11 +116,11 @@ def generate(
     ids: torch.Tensor | Sequence[int],
     sampling: Sampling,
     *edits: Edit,
-    ends: Collection[int] = (),
+    end_tokens: Collection[int] = (),
     cache: bool = True,
     context: int = 0,
 ) -> Iterator[Step]:
-    """Sample the tokens after ids (T,), one Step at a time, up to an end token or the limit.
+    """Yield a Step per token sampled after ids (T,), to an end token (included) or sampling.words.
 
     The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values,
     where the model is
@@ -159,6 +159,6 @@ def generate(
             logits,
             patterns,
         )
-        if token in ends:
+        if token in end_tokens:
             return
         ids = torch.cat([ids, torch.tensor([token], device=ids.device)])

@@ -59,7 +59,7 @@ def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     help="output at the same position in another text.",
 )
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Return the activation recorded in another text.
+    """Return the activation recorded in another text; ValueError if its shape is not that of x.
 
     Raises:
         ValueError: The other text has another shape.
@@ -108,7 +108,7 @@ class Cut:
 
 
 def list_cuts(config: Config) -> list[Cut]:
-    """List every part of a model that can be ablated: per layer heads, sub-layers, and both."""
+    """List parts that can be ablated: per layer heads, sub-layers, and the layer if it has both."""
     possible = []
     for layer in range(config.n_layers):
         possible += [
@@ -124,7 +124,7 @@ def list_cuts(config: Config) -> list[Cut]:
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
-    """Parse parts from a link, "2.3~1.ffn"; also return a note for each that the model lacks.
+    """Parse parts from a link, "2.3~1.ffn"; also return notes on up to 3 that the model lacks.
 
     Returns:
         The parts that the model has, and a sentence for each that it does not have.
@@ -145,7 +145,7 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
-    """Return parts as text for a link: "2.3~1.ffn"."""
+    """Return parts, sorted, as text for a link: "2.3~1.ffn"; "" for none."""
     return "~".join(cut.write() for cut in sorted(chosen))
 
 
@@ -215,6 +215,6 @@ class Lesion:
         return x
 
     def _mean_by_token(self, mean: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Return the mean at the position of each token of x: (…, positions, d) -> (…, T, d)."""
+        """Return the mean at each token's position, or the last known: (…, P, d) -> (…, T, d)."""
         positions = self.start + torch.arange(x.shape[-2], device=mean.device)
         return mean[..., positions.clamp(max=mean.shape[-2] - 1), :]

@@ -95,7 +95,7 @@ class Linear(Part):
         self.bias = None if added is None else nn.Parameter(added)
 
     def draw_parameters(self, draw: Draw) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Draw the weight and the bias; the bias is None without one."""
+        """Return newly drawn weight and bias (None without one); the map keeps its own."""
         weight = _concatenate_rows(
             [draw.weight(f"W_{name}", n, self.fan_in) for name, n in self.parts.items()]
         )
@@ -111,7 +111,7 @@ class Linear(Part):
 
 
 def _concatenate_rows(parts: list[torch.Tensor]) -> torch.Tensor:
-    """Concatenate parts along rows.
+    """Concatenate tensors along their first dimension; meta tensors give a meta tensor.
 
     Meta tensors are not joined by torch, which would load its compiler (66 MB, 1.5 s).
     """

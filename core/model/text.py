@@ -27,7 +27,7 @@ HIDDEN = ("Cc", "Cf", "Cs", "Co", "Mn", "Mc", "Me")
 SOFT_HYPHEN = "\u00ad"
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into tokens: words with apostrophes and hyphens, and each other mark.
 
     Emoji made of several characters (families, flags, skin tones) stay one token; letters keep
@@ -84,7 +84,7 @@ def _continues(token: str, c: str) -> bool:
 
 def split_up_to_limit(text: str) -> tuple[list[str], list[str]]:
     """Split a text into at most 256 tokens; also return notes on what was left out."""
-    tokens = words(text)
+    tokens = split_words(text)
     notes = []
     if len(tokens) > MAX_TOKENS:
         notes.append(f"The text has {len(tokens):,} tokens; only the first {MAX_TOKENS} are used.")
@@ -92,7 +92,7 @@ def split_up_to_limit(text: str) -> tuple[list[str], list[str]]:
 
 
 def shorten_token(token: str, width: int = 14) -> str:
-    """Shorten a token for an axis label."""
+    """Shorten a token to `width` characters, "…" included, for an axis label."""
     return token if len(token) <= width else token[: width - 1] + "…"
 
 
@@ -121,7 +121,7 @@ class Example:
     def _find_token(self, word: str) -> int:
         """Return the token index of a word; "word#2" is its second occurrence."""
         word, _, nth = word.partition("#")
-        return [index for index, token in enumerate(words(self.text)) if token == word][
+        return [index for index, token in enumerate(split_words(self.text)) if token == word][
             int(nth or 1) - 1
         ]
 
@@ -163,17 +163,19 @@ EXAMPLES = (
 DEFAULT_TEXT = EXAMPLES[0].text
 
 
-def check_text(name: str, text: str) -> None:
-    """Raise ConfigError, with a usable text, for one that is too long or unprintable."""
+def check_text(field: str, text: str) -> None:
+    """Raise ConfigError, for `field` and with a usable text, if it is too long or unprintable."""
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
-            name,
-            f"{name} has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used.",
+            field,
+            f"{field} has {len(text):,} characters; only the first {MAX_CHARACTERS:,} are used.",
             text[:MAX_CHARACTERS],
         )
     plain = "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cs"))
     if plain != text:
-        raise ConfigError(name, f"{name} contained control characters, which were removed.", plain)
+        raise ConfigError(
+            field, f"{field} contained control characters, which were removed.", plain
+        )
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         order: list[int] | None = None,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Return the residual stream after the last block, before the final norm: (B, T, D).
+        """Return the stream (B, T, D) before the final norm; `order`: layers to run, from 0.
 
         Args:
             tokens: Token ids, int (B, T).

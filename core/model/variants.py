@@ -123,8 +123,10 @@ def difference(config: Config, baseline: Config) -> Changes:
 def name_of(changes: Changes, between: str = ", ") -> str:
     """Name a variant by its changes: "− residual (FFN), 8 heads"; `between` separates them."""
     settings = Config.settings()
-    names = [settings[name].change(changes[name]) for name in settings if name in changes]
-    both = [settings[name].change(False) for name in ("residual_attention", "residual_ffn")]
+    names = [settings[name].describe_change(changes[name]) for name in settings if name in changes]
+    both = [
+        settings[name].describe_change(False) for name in ("residual_attention", "residual_ffn")
+    ]
     if all(name in names for name in both):
         names[names.index(both[0])] = "− residuals"
         names.remove(both[1])
@@ -210,7 +212,7 @@ class Pins(Settings):
 
 
 def join_slots(slots: list[str]) -> str:
-    """Join slots as text for a link, dropping empty ones at the end and beyond MOST slots."""
+    """Join slots as text for a link, "none" for none; surplus and final empty slots are dropped."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
     dropped = set(
         [index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)]

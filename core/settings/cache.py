@@ -120,7 +120,7 @@ class LRUCache:
 def cached(
     megabytes: float, size: Callable[[Any], int]
 ) -> Callable[[Callable[[*Arguments], Result]], Cached[*Arguments, Result]]:
-    """Return a decorator that caches a function's results by its arguments.
+    """Return a decorator that caches results by positional arguments; `size` counts their bytes.
 
     Args:
         megabytes: Limit of all results together.

@@ -140,7 +140,7 @@ class Timing:
 
 
 def time_median(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
-    """Time so many runs of a call, and return their median."""
+    """Return the median milliseconds of so many runs of a call, as a Timing."""
     took = statistics.median(time_call(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 

@@ -61,28 +61,28 @@ def _limit_files() -> list[Path]:
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
 
 
-def check_memory(needed: int, subject: str, advice: str = SMALLER) -> None:
-    """Raise MemoryLimitError for more bytes than a run may use.
+def check_memory(needed: int, sentence_start: str, advice: str = SMALLER) -> None:
+    """Raise MemoryLimitError, beginning with sentence_start, for more bytes than a run may use.
 
     Args:
         needed: Bytes that are needed.
-        subject: Name of what needs them.
+        sentence_start: What needs them, such as "This model and text".
         advice: What a user can do about it.
     """
     if needed > max_mb() << 20:
         raise MemoryLimitError(
-            f"{subject} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB are"
-            f" allowed (set by ABLATION_MAX_MB). {advice}"
+            f"{sentence_start} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB"
+            f" are allowed (set by ABLATION_MAX_MB). {advice}"
         )
 
 
-def room_for(needed: int, subject: str) -> AbstractContextManager[None]:
-    """Return a context that holds a run of so many bytes: large runs wait for each other.
+def room_for(needed: int, sentence_start: str) -> AbstractContextManager[None]:
+    """Return a context to hold a run of so many bytes; large runs wait, too large ones raise.
 
     Raises:
         MemoryLimitError: It would need more than a run may use; nothing is allocated yet.
     """
-    check_memory(needed, subject)
+    check_memory(needed, sentence_start)
     if needed <= HEAVY:
         return nullcontext()
     return hold_lock(_heavy_run, "waiting for another large run on this server")

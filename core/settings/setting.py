@@ -117,7 +117,7 @@ class Setting:
             )
             raise ConfigError(name, words) from None
 
-    def change(self, value: Any) -> str:
+    def describe_change(self, value: Any) -> str:
         """Describe a change to this value: "− norm", "8 heads", "d_model 128"."""
         if self.kind is bool:
             return f"{'+' if value else '−'} {self.short}"

@@ -21,7 +21,7 @@ def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number with so many significant digits: "12,300", "0.00012", "7.5 × 10³⁶"."""
+    """Format a number with so many significant digits: "12,300", "7.5 × 10³⁶"; NaN: "undefined"."""
     if math.isnan(value):
         return "undefined"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
@@ -42,7 +42,7 @@ def fixed(value: float, digits: int = 2) -> str:
 
 
 def format_aligned(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Format the numbers of a column with equal decimals, enough for the largest's digits."""
+    """Format a column with equal decimals, unless its largest is below 0.001 or from 100,000."""
     values = list(values)
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if not 1e-3 <= largest < 1e5:

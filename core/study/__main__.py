@@ -381,7 +381,7 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
 def _train_with_bar(runner: Runner, signals: list[int]) -> None:
     """Train with a progress bar until all is done or a signal number is in `signals`."""
     bar = Bar(sys.stderr)
-    steps = runner.progress()
+    steps = runner.train()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one
     # ends them.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)

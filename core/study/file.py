@@ -503,7 +503,7 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 def name_at(variant: str, rate: float) -> str:
     """Return the name of a model at a learning rate: "QK-norm, learning rate 0.01"."""
     return (
-        TRAINING["learning_rate"].change(rate)
+        TRAINING["learning_rate"].describe_change(rate)
         if variant == BASELINE
         else name_at_rate(variant, rate)
     )
@@ -511,7 +511,7 @@ def name_at(variant: str, rate: float) -> str:
 
 def without_rate(name: str, rate: float) -> str:
     """Return the variant's name in a name from name_at(); other names as they are."""
-    words = TRAINING["learning_rate"].change(rate)
+    words = TRAINING["learning_rate"].describe_change(rate)
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 

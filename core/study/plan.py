@@ -249,7 +249,7 @@ def variant_name(changes: dict[str, Any]) -> str:
     """Name a variant after its changed settings: "− norm, learning rate 0.01"."""
     words = [
         name_of(changes),
-        *(TRAINING[name].change(changes[name]) for name in TRAINING if name in changes),
+        *(TRAINING[name].describe_change(changes[name]) for name in TRAINING if name in changes),
     ]
     return ", ".join(word for word in words if word)
 

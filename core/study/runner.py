@@ -68,10 +68,11 @@ class Runner:
             self.studies = [*self.studies, study]
         self.asked = True
 
-    def progress(self) -> Generator[Progress, None, None]:
+    def train(self) -> Generator[Progress, None, None]:
         """Train all queued runs, and yield the progress ten times a second; block until all end.
 
-        Raises StoreError where the store can no longer be used, and what WorkerPool.look raises.
+        Raises StoreError where the store can no longer be used, and what
+        WorkerPool.refresh_workers raises.
         """
         result = Progress()
         self._begun = None
@@ -245,7 +246,7 @@ class Service:
         """Train the runner's studies until none asks for more; note why it fails in `trouble`."""
         try:
             while True:
-                for self.seen in runner.progress():
+                for self.seen in runner.train():
                     pass
                 with self._lock:
                     if not runner.asked:

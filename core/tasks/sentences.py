@@ -177,16 +177,16 @@ class Writer:
         return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
     def subject_relative(self, number: int) -> list[str]:
-        """Return a subject relative clause: ", who had signed the contracts ,"."""
+        """Return a subject relative clause of any number: ", who had signed the contracts ,"."""
         return [",", "who", "had", self.pick(TO_THINGS), *self.phrase("things"), ","]
 
     def object_relative(self, number: int) -> list[str]:
-        """Return an object relative clause: "whom the judges were calling"."""
+        """Return an object relative clause of a new number: "whom the judges were calling"."""
         number = self.pick((0, 1))
         return ["whom", *self.phrase("people", number), self.be(number), self.pick(TO_PEOPLE)]
 
     def prepositional(self, number: int) -> list[str]:
-        """Return a prepositional phrase: "with the reports"."""
+        """Return a prepositional phrase, whatever `number` is: "with the reports"."""
         return [self.pick(NEAR), *self.phrase("things")]
 
     def appositive(self, number: int) -> list[str]:
@@ -194,11 +194,11 @@ class Writer:
         return [",", "the", self.noun("roles", number), "of", *self.phrase("things"), ","]
 
     def participle(self, number: int) -> list[str]:
-        """Return a present participle with its object: "holding the letters"."""
+        """Return a present participle and its object, for any number: "holding the letters"."""
         return [self.pick(HOLDING), *self.phrase("things")]
 
     def passive(self, number: int) -> list[str]:
-        """Return a past participle with its agent: "signed by the judges"."""
+        """Return a past participle with its agent, whatever `number` is: "signed by the judges"."""
         return [self.pick(TO_THINGS), "by", *self.phrase("people")]
 
 

@@ -185,7 +185,7 @@ def create_tables(connection: Connection) -> None:
 
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
-    """Return a text as one clean line. Raises ClassError if it is too long or missing.
+    """Return the text `name` ("answer", …) as one line; ClassError if it is too long or missing.
 
     Args:
         name: Which text: a key of LONGEST.
@@ -417,7 +417,7 @@ class Classroom:
         return patiently(attempt, WITHIN)
 
     def has_tables(self) -> bool:
-        """Return whether a class was ever started here; never creates the tables."""
+        """Return whether a class was ever started here; StoreError if by another version."""
         path = self.database.path
         if not self._has_tables and (path is None or os.path.exists(path)):
             self._has_tables = self.run(has_tables)

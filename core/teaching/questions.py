@@ -51,7 +51,7 @@ class Item:
 
 
 @functools.cache
-def check_items(language: str = ENGLISH) -> tuple[Item, ...]:
+def list_check_items(language: str = ENGLISH) -> tuple[Item, ...]:
     """Return the questions of the check (before and after a class) in a language."""
     items = translate_check(
         language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
@@ -67,9 +67,9 @@ def write_check(answers: Sequence[int | None]) -> str:
 def read_check(text: str) -> list[int | None]:
     """Parse answers that write_check() wrote: index of each option. Raises ValueError."""
     answers = json.loads(text)
-    if not isinstance(answers, list) or len(answers) != len(check_items()):
-        raise ValueError(f"there must be {len(check_items())} answers")
-    for item, answer in zip(check_items(), answers):
+    if not isinstance(answers, list) or len(answers) != len(list_check_items()):
+        raise ValueError(f"there must be {len(list_check_items())} answers")
+    for item, answer in zip(list_check_items(), answers):
         if answer is not None and (type(answer) is not int or not 0 <= answer < len(item.options)):
             raise ValueError("an answer must be one of those that are offered")
     return answers
@@ -77,7 +77,7 @@ def read_check(text: str) -> list[int | None]:
 
 def score(text: str) -> float:
     """Return the share of right answers in a line of write_check(). Raises ValueError."""
-    return fmean(answer == item.right for item, answer in zip(check_items(), read_check(text)))
+    return fmean(answer == item.right for item, answer in zip(list_check_items(), read_check(text)))
 
 
 def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
@@ -158,7 +158,7 @@ class Question:
     def format_answer(self, text: str) -> str:
         """Format a stored answer (one line of text) for the screen."""
         if self.kind == CHECK:
-            return f"{round(score(text) * len(check_items()))} / {len(check_items())}"
+            return f"{round(score(text) * len(list_check_items()))} / {len(list_check_items())}"
         if self.kind == CARRY:
             return self.transfer.options[int(text)]
         assert self.lesson is not None

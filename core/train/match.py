@@ -52,7 +52,7 @@ search.add(
 
 def name_at_rate(name: str, rate: float) -> str:
     """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
-    return f"{name}, {Training.settings()['learning_rate'].change(rate)}"
+    return f"{name}, {Training.settings()['learning_rate'].describe_change(rate)}"
 
 
 def count_rates(rates: Sequence[float]) -> str:
@@ -120,7 +120,7 @@ Model = tuple[Config, Training]
 
 
 def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """Adjust a model until it costs as much as the baseline; return it and what changed, or ""."""
+    """Adjust a model to the baseline's cost of a kind; return it and what changed, or ""."""
     config, training = model
     target = match[kind](*baseline)
     if kind == "nothing":

@@ -53,7 +53,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Update all parameters once."""
+        """Update all parameters that have a gradient once; `closure` is not called."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 gradient = parameter.grad

@@ -31,7 +31,7 @@ SLICE = 64  # sequences at once when accuracy is measured
 
 
 def total_norm(tensors: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Return the Euclidean norm of all tensors together; in float64 where float32 overflows."""
+    """Return the Euclidean norm of all tensors together, 0-d; float64 where float32 overflows."""
     gradients = list(tensors)
     norm = torch.nn.utils.get_total_norm(gradients)
     if not norm.isfinite():  # squares beyond 3.4e38: numbers from 1.8e19
@@ -199,7 +199,7 @@ class Run:
         return self.diverged or self.at == self.start.training.steps
 
     def step(self) -> Row | None:
-        """Update the weights once; return a row if one is due, else None."""
+        """Update the weights once; return a Row if one is due or the run diverges, else None."""
         training = self.start.training
         self.at += 1
         rate = training.rate(self.at)

@@ -41,7 +41,7 @@ decay.add(
     help="adaptive step size per parameter, decoupled weight decay (Loshchilov and Hutter, 2019).",
 )
 def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create PyTorch's AdamW."""
+    """Create PyTorch's AdamW; `heights` is not used."""
     return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
@@ -51,7 +51,7 @@ def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: 
     help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1.",
 )
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create PyTorch's SGD with momentum 0.9."""
+    """Create PyTorch's SGD with momentum 0.9; `heights` is not used."""
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
@@ -64,7 +64,7 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
     ),
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create Muon."""
+    """Create Muon; `fused` is not used."""
     return Muon(weights, heights, rate, decay)
 
 
@@ -232,9 +232,9 @@ def read_task_name(settings: "Learner | Removed") -> str:
 
 
 @cache
-def default_config(name: str) -> Config:
+def default_config(task_name: str) -> Config:
     """Return the settings of a task's full model."""
-    return task[name].config()
+    return task[task_name].config()
 
 
 def _task_value(name: str, learner: "Learner") -> Any:

@@ -259,7 +259,7 @@ class WorkerPool:
         return training
 
     def is_known(self, state: State) -> bool:
-        """Return whether this training was already trained to the end."""
+        """Return whether this training was trained to the end and is still in memory."""
         training = self.trainings.get(key_of(state))
         return training is not None and training.state.done
 

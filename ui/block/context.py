@@ -22,7 +22,7 @@ PLAIN = Config()
 
 
 def default_config(weights_kind: str) -> Config:
-    """Return the config without changes for a kind of weights: "random", "trained" or "cut"."""
+    """Return the unchanged config: for "random", or for "trained" and "cut" (ablated later)."""
     return PLAIN if weights_kind == "random" else family.BASELINE
 
 

@@ -117,5 +117,5 @@ def _has_weights(
 
 def draw_unknown_tokens(weights_kind: str, tokens: Sequence[str]):
     """Draw a notice on tokens that weights of this kind do not know; nothing without any."""
-    _, numbers = weights[weights_kind].numbers(tokens)
+    _, numbers = weights[weights_kind].look_up_ids(tokens)
     draw_unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

@@ -31,7 +31,7 @@ def positions(context):
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})
         chart(
-            charts.order(),
+            charts.word_orders(),
             table,
             "Difference between the two orders under every position encoding.",
             height=270,

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from core.experiments.block.attention import read_pairs
-from core.model.text import EXAMPLES, shorten_token, words
+from core.model.text import EXAMPLES, shorten_token, split_words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from ui.kit import side_by_side
@@ -123,7 +123,7 @@ class Picked(Settings):
             # a trained model may have left words out
             return (
                 example_pairs
-                if words(text) == list(forward_pass.tokens[: forward_pass.n_real])
+                if split_words(text) == list(forward_pass.tokens[: forward_pass.n_real])
                 else ()
             ), []
         return read_pairs("" if self.pairs == "none" else self.pairs, forward_pass.n_real)

@@ -23,7 +23,7 @@ from core.export.scripts import (
 )
 from core.export.sheets import slug
 from core.model import knockout as lesion
-from core.model.text import words
+from core.model.text import split_words
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count, explain_head_name
@@ -150,7 +150,7 @@ def word_controls(look, opened: Opened) -> list[Control]:
     """Return a button that completes the text, and the vocabulary; [] for models of other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
-    written = words(look.prompt)
+    written = split_words(look.prompt)
     groups = sentences.group_words(written)
     about = "Greedy decoding to the end of the sentence."
     if written and written[-1] == sentences.END:
@@ -166,7 +166,7 @@ def word_controls(look, opened: Opened) -> list[Control]:
 def _complete(look, opened: Opened):
     """Complete the prompt's sentence, unless it has ended or cannot be read (a callback)."""
     text = value("prompt")
-    if not words(text) or words(text)[-1] == sentences.END:
+    if not split_words(text) or split_words(text)[-1] == sentences.END:
         return
     with suppress(
         ConfigError, MemoryLimitError

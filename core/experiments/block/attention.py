@@ -93,7 +93,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
 
 
 def vary_head_count(config: Config) -> dict[int, Config | None]:
-    """Return {heads: config} for 1, 4 and 8 heads (HEADS) at the same total width.
+    """Return {heads: config of the same width} for HEADS; None where heads do not divide it.
 
     RoPE is dropped where it does not fit; None where heads do not divide the width.
     """

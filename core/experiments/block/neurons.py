@@ -12,7 +12,7 @@ from core.settings.setting import ConfigError
 
 
 def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
-    """Return the 8 hidden units with the largest activation for a token: unit, before, after.
+    """Return the 8 largest |activations| of a token, counted from 0: unit, before, after.
 
     Units are counted from 1. For a gated activation, `before` is the value half.
     """
@@ -65,7 +65,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Return the most active hidden units, (real tokens, units), and their numbers from 1."""
+    """Return the most active hidden units, (real tokens, units), numbers from 1 in order."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = (
         hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values

@@ -20,7 +20,7 @@ HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
-    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text.
+    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text, ConfigError if invalid.
 
     Raises ConfigError for anything else.
     """
@@ -60,7 +60,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 @torch.inference_mode()
 def apply_every_norm(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
-    """Apply every norm of the menu to typed values: a table with one column per norm."""
+    """Apply every norm to typed values: columns place (from 1), typed and one per norm."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
     columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
@@ -128,7 +128,7 @@ def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
 
 
 def norm_input(p: Pass, site: str) -> str:
-    """Return the hook name of the tensor that a norm reads, such as "resid_pre"."""
+    """Return the hook that "ln1", "ln1_post", "ln2" or "ln2_post" reads, "resid_pre" for "ln1"."""
     sublayer, place = norm_placements(p)[site]
     if place == "on the output of":
         return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]

@@ -54,7 +54,7 @@ def _number_axis(field: str, *values: float, first: tuple[str, ...] = ()) -> Axi
     definition = Config.settings()[field]
     names = {definition.write(value): value for value in values}
     words = {
-        name: definition.change(value) if value else f"no {definition.short}"
+        name: definition.describe_change(value) if value else f"no {definition.short}"
         for name, value in names.items()
     }
     return Axis(
@@ -118,7 +118,7 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
-        """Write the grid's text in its normal form.
+        """Normalise the grid's text; raise ConfigError for unknown entries or too many variants.
 
         Raises:
             ConfigError: Unknown axes or entries, or too many variants. Its `instead` is the text

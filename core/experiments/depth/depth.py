@@ -150,7 +150,7 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run the tokens through all passes and measure the residual stream after each.
+    """Run tokens through depth's passes, whatever n_layers; measure the stream after each (cached).
 
     Args:
         config: Settings of the block.

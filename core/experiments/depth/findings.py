@@ -131,7 +131,7 @@ def _divergence_pass(journey: Journey) -> float:
     return 1e6 if journey.diverged is None else journey.diverged
 
 
-def count_passes(n: int) -> str:
+def format_passes(n: int) -> str:
     """Return a number of passes in words: "1 pass", "10 passes"."""
     return count(n, "pass", "passes")
 
@@ -195,22 +195,21 @@ def _describe_growth(meter: str, journey: Journey) -> str:
     low = float(np.nanmin(values))
     high = float(np.nanmax(values))
     if end == 0 == begin:
-        return f"stays at 0 over {count_passes(n)}"
+        return f"stays at 0 over {format_passes(n)}"
     if end == 0:
         zeros = np.flatnonzero(values == 0)
-        return f"shrinks from {number(begin)} to 0 in {count_passes(int(zeros[0]))}"
+        return f"shrinks from {number(begin)} to 0 in {format_passes(int(zeros[0]))}"
     if begin > 0 and 0.8 < end / begin < 1.25:
         if number(low, 2) == number(high, 2) or number(low) == number(high):
-            return f"stays at {number(end, 2)} over {count_passes(n)}"
+            return f"stays at {number(end, 2)} over {format_passes(n)}"
         if high / low < 1.25:
-            return f"stays between {number(low)} and {number(high)} over {count_passes(n)}"
-        return (
-            f"ends at {number(end)} after {count_passes(n)} (range {number(low)} to {number(high)})"
-        )
+            return f"stays between {number(low)} and {number(high)} over {format_passes(n)}"
+        span = f"range {number(low)} to {number(high)}"
+        return f"ends at {number(end)} after {format_passes(n)} ({span})"
     verb = "grows" if end > begin else "shrinks"
     return (
         f"{verb} from {number(begin)} to {number(end)} in"
-        f" {count_passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
+        f" {format_passes(n)}{f' (× {number(end / begin)})' if begin else ''}"
     )
 
 
@@ -228,9 +227,9 @@ def _describe_similarity(meter: str, journey: Journey) -> str:
     index = _alike_from(values)
     if index is None:
         index, end = last_value(journey, meter)
-        after = count_passes(index)
+        after = format_passes(index)
         return f"mean cosine similarity {fixed(end)} after {after} (1 = identical direction)"
-    when = f"after {count_passes(index)}" if index else "from the start"
+    when = f"after {format_passes(index)}" if index else "from the start"
     return f"all {n} tokens point the same way {when} (cosine similarity {fixed(values[index])})"
 
 
@@ -248,9 +247,9 @@ def _describe_rank(meter: str, journey: Journey) -> str:
     begin = _format_value(meter, first_value(journey, meter))
     last_one = _format_value(meter, end)
     if begin != last_one:
-        return f"effective rank {begin} → {last_one} in {count_passes(n)} (max {limit})"
+        return f"effective rank {begin} → {last_one} in {format_passes(n)} (max {limit})"
     return (
-        f"effective rank starts and ends at {begin} over {count_passes(n)} (max"
+        f"effective rank starts and ends at {begin} over {format_passes(n)} (max"
         f" {limit}){_describe_range(meter, values)}"
     )
 
@@ -266,10 +265,10 @@ def _describe_entropy(meter: str, journey: Journey) -> str:
     even = f"(uniform{left}: {fixed(uniform_entropy(journey))})"
     if abs(end - begin) <= 0.05:
         if fixed(low) == fixed(high):
-            return f"entropy stays at {fixed(end)} bits over {count_passes(n)} {even}"
+            return f"entropy stays at {fixed(end)} bits over {format_passes(n)} {even}"
         if high - low <= 0.1:
             span = f"{fixed(low)} and {fixed(high)} bits"
-            return f"entropy stays between {span} over {count_passes(n)} {even}"
+            return f"entropy stays between {span} over {format_passes(n)} {even}"
         return f"entropy ends at {fixed(end)} bits, range {fixed(low)} to {fixed(high)} {even}"
     verb = "falls" if end < begin else "rises"
     return f"entropy {verb} from {fixed(begin)} bits in pass 1 to {fixed(end)} in pass {n} {even}"
@@ -297,8 +296,8 @@ def _describe_change(meter: str, journey: Journey) -> str:
     last_one = number(end)
     if begin == last_one:
         between = _describe_range(meter, journey.values_of(meter))
-        return f"starts and ends at {begin} over {count_passes(n)}{between}"
-    return f"goes from {begin} to {last_one} in {count_passes(n)}"
+        return f"starts and ends at {begin} over {format_passes(n)}{between}"
+    return f"goes from {begin} to {last_one} in {format_passes(n)}"
 
 
 SENTENCES = {

@@ -49,7 +49,7 @@ def gradients(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Gradients:
-    """Run one forward and backward pass through all layers, and return gradient norms.
+    """Run forward and backward through depth's passes; return gradient norms (cached).
 
     Raises:
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.

@@ -173,7 +173,7 @@ class Grid:
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
-        """Return the share (0 to 1) of a statistic's variance that each axis explains alone.
+        """Return the share (0 to 1) of a statistic's variance that each axis explains, or {}.
 
         Eta squared: the variance between the means of its entries, divided by the whole; of the
         logarithm, where the statistic may grow by powers of ten. Variants without a number are left
@@ -224,7 +224,7 @@ def grid(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Grid:
-    """Run every combination of the chosen entries, other settings as in the baseline.
+    """Run the valid, distinct combinations of entries (cached); ConfigError if none is valid.
 
     Raises:
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
@@ -238,7 +238,7 @@ def grid(
 def _run(
     baseline: Config, axes: Axes, tokens: tuple[str, ...], machine: Machine, depth: Depth
 ) -> Grid:
-    """Run all variants of the grid (cached)."""
+    """Run the grid without invalid and equal combinations, cached; ConfigError if none is valid."""
     chosen = {axis: entries for axis, entries in axes.chosen.items() if entries}
     built, order = depth.plan(baseline)
     reason_of: dict[

@@ -101,7 +101,7 @@ for _member in members()[1:]:
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """Read results/family.csv, which `make family` writes.
+    """Read results/family.csv, which `make family` writes; CheckpointError if missing or damaged.
 
     Raises CheckpointError if it is missing or damaged.
     """
@@ -121,13 +121,13 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     return table
 
 
-def summary(table: pd.DataFrame, name: str) -> pd.DataFrame:
+def summary(table: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Summarise one metric over seeds, with its difference from the baseline of the same seed.
 
     Returns member, label, how, value (mean, geometric on a logarithmic axis), low, high (95 % CI of
     the difference, placed around the baseline's value), seeds, difference, p, clear.
     """
-    measure = compared[name]
+    measure = compared[metric]
     onto: Callable[[float], float] = math.log if measure.logarithmic else float
     back: Callable[[float], float] = _capped_exp if measure.logarithmic else float
     values: dict[tuple[str, str], dict[int, float]] = {}
@@ -235,7 +235,7 @@ def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
 
 
 def describe_by_distance(rows: pd.DataFrame) -> str:
-    """Describe a table of by_distance(): where accuracy differs significantly."""
+    """Describe a table of compare_by_distance(): where accuracy differs significantly."""
     n_distances = rows.distance.nunique()
     seeds = int(rows.seeds.min())
     if seeds < 2:
@@ -265,9 +265,9 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
     return text
 
 
-def describe_summary(summary: pd.DataFrame, name: str) -> str:
+def describe_summary(summary: pd.DataFrame, metric: str) -> str:
     """Describe a table of summary(): how many changes harm the model, before and after training."""
-    measure = compared[name]
+    measure = compared[metric]
     rows = summary[(summary.member != WHOLE) & summary.value.notna()]
     seeds = int(rows.seeds.min())
     if seeds < 2:

@@ -175,7 +175,7 @@ def _norm_by_parts(norm: Any, parts: torch.Tensor) -> torch.Tensor:
 def bench_contributions(
     bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 ) -> torch.Tensor:
-    """Return each part's contribution to each text's logit difference: float64 (parts, N)."""
+    """Return each part's contribution to each text's logit difference: (parts, N), cached."""
 
     def make() -> tuple[torch.Tensor, int]:
         q = bench.questions

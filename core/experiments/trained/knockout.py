@@ -42,9 +42,9 @@ class Answers:
         """Return log probabilities of every token for some questions: float64 (rows, V)."""
         return self.logits[rows].double().log_softmax(-1)
 
-    def logits_of(self, words: torch.Tensor) -> torch.Tensor:
+    def logits_of(self, token_ids: torch.Tensor) -> torch.Tensor:
         """Return the logit of one token per question: float64 (Q,)."""
-        return self.logits.gather(1, words[:, None])[:, 0].double()
+        return self.logits.gather(1, token_ids[:, None])[:, 0].double()
 
 
 @effect.register(
@@ -351,7 +351,7 @@ class Bench:
         return Effect(chosen, mode, values, scores_of["accuracy"], written)
 
     def sweep(self, mode: str) -> Iterator[Effect]:
-        """Yield the effect of ablating each part alone, in the order of list_cuts()."""
+        """Yield the effect of ablating each part of list_cuts() alone; its `written` is empty."""
         every = list_cuts(self.model.config)
         for done, cut in enumerate(every):
             with report_as(done / len(every), f"{cut.name}: {done} of {len(every)} parts"):

@@ -87,7 +87,7 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
 
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
-    """Return which token can have influenced which after each layer: bool (T, T) each."""
+    """Return, per layer, which tokens (columns) can have influenced which (rows): bool (T, T)."""
     so_far = torch.eye(len(forward_pass.tokens), dtype=torch.bool)
     reached = []
     for layer in forward_pass.layers:
@@ -353,7 +353,7 @@ def continuation(
         "Generating this many tokens",
     ):
         steps = generate(
-            bench.model, prompt.ids[: after + 1], limit, *edits, ends=bench.opened.ends
+            bench.model, prompt.ids[: after + 1], limit, *edits, end_tokens=bench.opened.ends
         )
         for step in track(steps, limit.words, f"generating {limit.words} tokens"):
             written.append(

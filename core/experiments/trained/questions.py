@@ -253,7 +253,7 @@ def pad_texts(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, t
 
 
 def find_partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Find another text of the same length for each text, padded: (N, T).
+    """Find another text of each text's length: padded ids (N, T); ConfigError if there is none.
 
     Takes longer spare texts, cut, where no other has that length. Raises ConfigError where there is
     none.

@@ -44,7 +44,7 @@ def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """Compare one effect by text, measured − baseline: exact test for flips, or t-test."""
+    """Compare the effect `name` by text, measured − baseline: exact test for flips, or t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
     a, other = (

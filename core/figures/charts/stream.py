@@ -127,7 +127,7 @@ def shares(title: str) -> Drawn:
 
 
 @spec
-def order() -> Drawn:
+def word_orders() -> Drawn:
     """Draw how far two word orders differ; columns: label (encoding), seen (mask), value."""
     return BASE.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),

@@ -36,15 +36,15 @@ class Init:
     """Recipe for initial weights: by default zero biases and N(0, 1) embeddings."""
 
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
-        """Draw a matrix of shape (fan_out, fan_in)."""
+        """Draw a matrix of shape (fan_out, fan_in); each recipe has to define it."""
         raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
 
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
-        """Draw a bias of shape (fan_out,)."""
+        """Return a bias of shape (fan_out,): zeros, unless a recipe draws it."""
         return torch.zeros(shape)
 
     def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
-        """Draw the vector of one token, of shape (d_model,)."""
+        """Draw the vector of one token, of shape (d_model,), by default from N(0, 1)."""
         return normal(shape, 1.0, stream)
 
 
@@ -200,7 +200,7 @@ class Draw:
         )
 
     def rows(self, names: Iterable[str], width: int) -> torch.Tensor:
-        """Draw one embedding per name, from a random stream that depends on the name alone."""
+        """Draw one embedding per name, (names, width), from a random stream of its own."""
         return torch.stack([self._init.embedding((width,), self.stream(name)) for name in names])
 
 

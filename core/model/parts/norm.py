@@ -104,12 +104,12 @@ class DyT(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Squash each value: (…, D) -> (…, D)."""
+        """Return tanh(alpha · x) · weight + bias: (…, D) -> (…, D)."""
         squeezed = torch.tanh(self.alpha * x) * self.weight
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        """Apply the slope of the tanh at `point` to x, without bias: 2 × (…, D) -> (…, D)."""
+        """Scale x as the tanh scales `point`, tanh(αp)/p, without bias: 2 × (…, D) -> (…, D)."""
         slope = torch.where(
             point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0)
         )

@@ -193,7 +193,7 @@ class RoPE(Position):
     def rotate(
         self, q: torch.Tensor, k: torch.Tensor, start: int = 0
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rotate queries and keys by position: 2 × (B, H, T, d_head) -> the same."""
+        """Rotate queries and keys by position, counted from `start`: 2 × (B, H, T, d_head)."""
         end = start + q.shape[-2]
         n_rows = -(-end // ROWS) * ROWS
         tables = rotation_tables(n_rows, self.n_rotated, self.base, table_dtype(q))

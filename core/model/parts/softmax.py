@@ -74,7 +74,7 @@ class StandardSoftmax(Softmax):
     """Standard softmax."""
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Return exp(s) / Σ exp(s)."""
+        """Return exp(s) / Σ exp(s) over the allowed keys, (B, H, T, K); zeros if there is none."""
         return masked_softmax(scores, allowed)
 
 
@@ -89,7 +89,7 @@ class OffByOneSoftmax(Softmax):
     """Softmax with 1 added to the denominator."""
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Return exp(s) / (1 + Σ exp(s))."""
+        """Return exp(s) / (1 + Σ exp(s)) over the allowed keys, (B, H, T, K)."""
         return softmax_with_extra_score(scores, allowed, torch.zeros(1))
 
 
@@ -111,5 +111,5 @@ class SinkSoftmax(Softmax):
         self.score = nn.Parameter(torch.zeros(n_heads))
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Return exp(s) / (exp(sink) + Σ exp(s))."""
+        """Return exp(s) / (exp(sink) + Σ exp(s)) over the allowed keys, (B, H, T, K)."""
         return softmax_with_extra_score(scores, allowed, self.score[:, None, None])

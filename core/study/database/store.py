@@ -183,7 +183,7 @@ class Store(Connected):
             return connection.scalar(unwanted_count) or 0
 
     def stamp(self, study: int) -> str:
-        """Return a text that changes when the stored results of a study change."""
+        """Return a text that changes with a study's stored results; compare it in one process."""
         query = select(
             runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)
         ).where(runs.c.study == study, runs.c.wanted)

@@ -58,7 +58,7 @@ class Table:
         return f"{self.place}.{name}" if self.place else name
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """Remove and return an entry of this type. Raises LessonError for another or empty text."""
+        """Remove and return an entry or the default; LessonError for another type or empty text."""
         value = self.rest.pop(name, default)
         if kind is float and type(value) is int:
             value = float(value)

@@ -230,7 +230,7 @@ def largest_weight(params: Params) -> Measured:
     takes=names_of(Config),
 )
 def silent(params: Params) -> Measured:
-    """Return the share of the FFN's hidden units that are exactly 0, by seed."""
+    """Return the share of hidden units of the first layer's FFN that are exactly 0, by seed."""
 
     def zeros(p: Pass) -> float:
         return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()

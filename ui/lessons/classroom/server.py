@@ -252,7 +252,7 @@ def draw_distribution(
 
 
 def has_letters(question: Question) -> bool:
-    """Return whether answers have letters: fixed options in their own order."""
+    """Return whether answers are lettered: options to choose from, not a ranking or a number."""
     return bool(question.offered) and not (
         question.kind == PREDICTION and question.prediction.ranked
     )

@@ -17,8 +17,8 @@ from core.teaching.questions import (
     CHECK,
     PREDICTION,
     Question,
-    check_items,
     find_question,
+    list_check_items,
     question_names,
     write_check,
 )
@@ -314,7 +314,7 @@ def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], ke
 def _ask_check(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
     """Draw the form with the eight questions of the concept check; a blank answer is None."""
     st.markdown(literal(texts["check_about"]))
-    items = check_items(value("language"))
+    items = list_check_items(value("language"))
 
     def sent():
         answers = [st.session_state.get(f"check_{key_suffix}_{n}") for n in range(len(items))]
