@@ -128,7 +128,7 @@ class MultiHeadAttention(Part):
         return v
 
     def grouped_matmul(self, x: torch.Tensor, per_kv_head: torch.Tensor) -> torch.Tensor:
-        """Multiply (B, n_heads, T, n) by each head's key-value matrix, (B, n_kv_heads, n, m).
+        """Multiply (B, n_heads, T, n) by a key-value matrix (n, m) per head: -> (B, n_heads, T, m).
 
         Returns (B, n_heads, T, m).
         """

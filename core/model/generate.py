@@ -74,10 +74,7 @@ class Sampling(Settings):
 def probabilities(
     logits: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Return float64 probabilities (V,) after temperature, top k and top p; ConfigError for NaN.
-
-    Raises ConfigError for infinite or NaN logits.
-    """
+    """Return float64 probabilities (V,) after temperature, top k and top p; ConfigError for NaN."""
     logits = logits.double()
     if not bool(logits.isfinite().all()):
         raise ConfigError(

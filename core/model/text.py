@@ -119,7 +119,7 @@ class Example:
         )
 
     def _find_token(self, word: str) -> int:
-        """Return the token index of a word; "word#2" is its second occurrence."""
+        """Return the token index, from 0, of a word; "word#2" is its second occurrence."""
         word, _, nth = word.partition("#")
         return [index for index, token in enumerate(split_words(self.text)) if token == word][
             int(nth or 1) - 1

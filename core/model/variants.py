@@ -93,7 +93,7 @@ def decode(text: str, field: str) -> Changes:
 
 
 def apply(changes: Changes, baseline: Config) -> Config:
-    """Return the baseline with changes; settings that follow others (d_ff) keep following."""
+    """Return the baseline with changes; followers such as d_ff follow. ConfigError if invalid."""
     values: Changes = {
         name: None if baseline.follows(name) else getattr(baseline, name)
         for name in Config.settings()
@@ -223,7 +223,7 @@ def join_slots(slots: list[str]) -> str:
 
 
 def encode_baseline(config: Config) -> str:
-    """Return a config as text for Pins.baseline: its differences from the defaults."""
+    """Return a config as text for Pins.baseline: its changes, or "defaults" if it has none."""
     return encode(difference(config, Config())) or PLAIN
 
 
