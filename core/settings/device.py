@@ -70,10 +70,7 @@ class Machine(Settings):
 
     @classmethod
     def anywhere(cls, device: str = "auto", dtype: str = "float32") -> "Machine":
-        """Return a machine that may not exist here, for training in another process.
-
-        Raises ConfigError for what is in no menu.
-        """
+        """Return a machine that need not exist here; ConfigError for values that are in no menu."""
         machine = object.__new__(cls)
         machine.__dict__.update(device=device, dtype=dtype)
         machine._check_each()

@@ -101,7 +101,7 @@ class Grown:
         self.least = _resident_bytes()
 
     def give_back(self, extra: int = 128 << 20) -> bool:
-        """Have glibc give back freed memory after this growth; return whether it did.
+        """Have glibc give back freed memory after growth by `extra` bytes; return whether it did.
 
         Otherwise every thread that made a large pass keeps what it freed: a few users with deep
         models left 4 GB. Without glibc this does nothing.

@@ -56,7 +56,7 @@ class Menu(dict[str, Part]):
         self._words[key] = (label, help)
 
     def arrange(self, keys: str) -> None:
-        """Put the parts into the order of these keys, separated by spaces.
+        """Put the parts into the order of these keys, "a b c"; ValueError unless all are named.
 
         Raises:
             ValueError: A key is missing, or is none of this menu.

@@ -80,7 +80,7 @@ class Setting:
         return f"one of {len(entries)} entries, such as {', '.join(nearest)}"
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value in its own type, or raise ConfigError."""
+        """Return the value in the setting's type; ConfigError about `name` if it is not allowed."""
         kind: Any = self.kind
         if kind in (int, float):
             any_number: Any = numbers.Integral if kind is int else numbers.Real
@@ -263,7 +263,7 @@ class Settings:
         return values, problems
 
     def write(self, names: Collection[str] = ()) -> dict[str, str]:
-        """Return the link's parameters, as text: values other than defaults or derived ones.
+        """Return link parameters, as text: values not default or derived, and those in `names`.
 
         Args:
             names: Names that are written in any case.
