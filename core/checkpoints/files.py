@@ -71,7 +71,7 @@ def last_written(folder: Path) -> float:
 
 
 def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Open the model in a folder, or in the folder of a file.
+    """Open the model in a folder or a file's folder; `check` gets its bytes first, and may raise.
 
     Args:
         folder: The folder, or a file in it.
