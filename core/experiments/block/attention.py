@@ -47,7 +47,7 @@ def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
 
 def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
-    """Parse pairs of token numbers from a link such as "12-1,13-1", which count from 1.
+    """Parse "12-1,13-1", counted from 1, into index pairs from 0; also return notes on bad ones.
 
     Returns pairs counted from 0, and sentences about invalid ones.
     """

@@ -45,7 +45,7 @@ def _classify_units(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, t
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """Run the same model and text under every activation: shares of inactive units.
+    """Run this pass under every activation: shares of units that are zero, nearly zero, negative.
 
     Columns: activation, label, zeros, small, negative. Everything else, weights included, stays as
         it is (SwiGLU adds its gate matrix; a trained model that has none is left out with it). NaN

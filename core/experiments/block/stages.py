@@ -20,10 +20,7 @@ HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
-    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text, ConfigError if invalid.
-
-    Raises ConfigError for anything else.
-    """
+    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text, ConfigError if invalid."""
     if not text.strip():
         return []
     parts = [part.strip() for part in text.split(",")]
@@ -117,7 +114,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
-    """Return {hook name of a norm: ("attention" or "ffn", where it acts)}."""
+    """Return {norm's hook name: (sub-layer, place)}, such as {"ln1": ("attention", "before")}."""
     places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)

@@ -122,7 +122,7 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Summarise one metric over seeds, with its difference from the baseline of the same seed.
+    """Summarise a metric per member over seeds, with its difference from the baseline by seed.
 
     Returns member, label, how, value (mean, geometric on a logarithmic axis), low, high (95 % CI of
     the difference, placed around the baseline's value), seeds, difference, p, clear.
@@ -182,7 +182,7 @@ def _compare(
 
 
 def merge_distances(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Join neighbouring distances until each group has LEAST sentences: (name, distances)."""
+    """Join neighbouring distances to groups of LEAST sentences: ("6–8", ["6", "7–8"]) and so on."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []

@@ -56,7 +56,7 @@ class Answers:
     flips=True,
 )
 def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return whether each question is answered correctly: float64 (Q,), 0 or 1."""
+    """Return whether each answer, among the choices if any, is right: float64 (Q,), 0 or 1."""
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -308,7 +308,7 @@ class Bench:
         return {key: Recorded(record.mean) for key, record in self.recorded[0].items()}
 
     def effect(self, chosen: tuple[Cut, ...], mode: str) -> Effect:
-        """Run the model with these parts ablated together; return the effect (not cached)."""
+        """Run the model with parts ablated together (not cached); without parts: the baseline."""
         if not chosen:
             return self.baseline
         recorded = self.recorded if mode != "zero" else []

@@ -101,7 +101,7 @@ def reachable(forward_pass: Pass) -> list[torch.Tensor]:
 
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
-    """Apply the logit lens to each layer's stream (nostalgebraist, 2020).
+    """Tabulate each layer's likeliest next word per token by the logit lens (nostalgebraist, 2020).
 
     Returns depth (0: embedding), token (from 1), word, word_id, probability, of_last (probability
     of the final prediction).
@@ -225,7 +225,7 @@ def read(opened: Opened, text: str) -> Prompt:
 
 
 def verb_of(prompt: Prompt) -> int | None:
-    """Return the index of the last "was" or "were" that follows a token; None without one."""
+    """Return the index, from 0, of the last "was" or "were" after any token; None without one."""
     words = [label.strip("␣").lower() for label in prompt.labels]
     return max((index for index, word in enumerate(words) if word in BE and index), default=None)
 

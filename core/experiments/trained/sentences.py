@@ -64,7 +64,7 @@ def grammar_states() -> tuple[Place, ...]:
 
 
 def following_words(words: Sequence[str]) -> set[str]:
-    """Return the words that may follow in the grammar.
+    """Return the words that the grammar allows after `words`; after an unknown one, at a start.
 
     After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
     those that begin a sentence.

@@ -86,7 +86,7 @@ def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
 
 
 def describe_rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Describe the learning rates chosen for each model: {model: rates with numbers of seeds}."""
+    """Describe the rates chosen for each model: {model: "0.003 on 2"}; {} unless searched."""
     if plan.trial.search == "none":
         return {}
     return {arm.name: count_rates(_chosen_rates(arm, plan, names)) for arm in plan.arms}
