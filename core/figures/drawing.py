@@ -417,7 +417,7 @@ class Picture:
         return self._make_sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
-        """Return the feed-forward sub-layer as it is drawn.
+        """Return the feed-forward sub-layer as it is drawn; a parallel one reads at y `beginning`.
 
         Args:
             beginning: y at which the block's first sub-layer reads the stream.

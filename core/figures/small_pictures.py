@@ -184,7 +184,7 @@ class Count(NamedTuple):
 
 
 def tally_svg(counts: Sequence[Count], votes_word: str) -> str:
-    """Return a bar for each answer as SVG, for two rounds one below the other.
+    """Return a bar for each answer and round as SVG, the first round above the next.
 
     Args:
         counts: The votes for each answer.

@@ -89,7 +89,7 @@ def before_after() -> Drawn:
 
 @spec
 def per_token(every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
-    """Draw a bar per token; columns: label ("007 word"), word, value. `top`: end of the axis."""
+    """Draw a bar per token; columns: label ("007 word"), word, value. `every`: label all bars."""
     scale = (
         alt.Scale()
         if top is None
