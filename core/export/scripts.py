@@ -107,7 +107,7 @@ def write_block_script(
     weights: str = "random",
     view: str = "",
 ) -> Script:
-    """Return the script of one pass through a model: tables stages, tokens, attention.
+    """Return the script of one pass: tables stages, tokens, attention, and that of the `view`.
 
     Args:
         config: Settings of the model.
@@ -142,7 +142,7 @@ def write_compare_script(
     weights: str = "random",
     baseline: Config | None = None,
 ) -> Script:
-    """Return the script of several models on the same text: the table compared.
+    """Return the script of several models on one text: table compared; heads with a `baseline`.
 
     Args:
         configs: Name to model, the baseline first.
@@ -435,7 +435,7 @@ def write_knockout_script(
     token: int = 1,
     sampling: Sampling | None = None,
 ) -> Script:
-    """Return the script of a trained model, with and without an ablation.
+    """Return the script of a trained model, opened by the code `model`, with and without cuts.
 
     Args:
         model: Code that opens it: folder_call, member_call or ELSEWHERE.
@@ -484,7 +484,7 @@ def member_call(member: str, seed: int) -> str:
 
 
 def write_family_script(measure: str, part: str = "") -> Script:
-    """Return the script of the models that were trained without a part.
+    """Return the script of the family's table of `measure`, or of accuracy by distance of `part`.
 
     Args:
         measure: Key of core.experiments.trained.comparison.compared.
