@@ -67,7 +67,7 @@ def recall_variety(length: int, vocabulary: Words) -> list[tuple[float, int]]:
     training={"steps": 100, "batch": 32, "learning_rate": 3e-3, "warmup": 10},
 )
 def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw random letters whose target at each position is the letter itself.
+    """Draw random letters; the targets are the same letters: int64 (batch, length) each.
 
     Example (seed 0): h k f o c i f j e n j k → h k f o c i f j e n j k
     """
@@ -101,7 +101,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw random letters whose targets are the letters in reverse order.
+    """Draw random letters; the targets are them in reverse order: int64 (batch, length) each.
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
     """
@@ -133,7 +133,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw repeating sequences; the targets are the next letters once they repeat.
+    """Draw repeating sequences, (batch, length); targets: the next letters once they repeat.
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l
     j a f h d l j a f h
@@ -170,7 +170,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw key–value pairs, then all keys in random order, whose targets are their values.
+    """Draw key–value pairs, then all keys shuffled, (batch, length); the targets are their values.
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """

@@ -55,7 +55,7 @@ OBJECTS = tuple(
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
 def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw two numbers and "=", whose target is their difference modulo the prime.
+    """Draw two numbers and "=", (batch, 3), whose target is their difference modulo the prime.
 
     Example (seed 0): 13 7 = → · · 6
     """
@@ -119,7 +119,7 @@ def _guessing_accuracy(vocabulary: Words) -> float:
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
 )
 def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw a subject and a relation, whose target is the object in the fixed table.
+    """Draw a subject and a relation, (batch, 2), whose target is the object in the fixed table.
 
     Example (seed 0): Ivik landlord → · Blackman
     """

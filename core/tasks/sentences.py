@@ -271,7 +271,7 @@ CLAUSE = {
     training={"steps": 2000, "batch": 32, "learning_rate": 6e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw random legal sentences; the targets are the next words.
+    """Draw random legal sentences, padded to (batch, length); the targets are the next words.
 
     Example (seed 37): their landlords thought that the bank whom their buyers were paying was
     liable . → landlords thought that the bank whom their buyers were paying was liable . ·
