@@ -66,7 +66,7 @@ class SharedTraining:
             self.estimated += share * budget.estimate_seconds(state.config, state.training)
 
     def fail(self, error: Exception) -> None:
-        """Note why a chunk failed; if its worker was killed, let it run again KILLS times."""
+        """Note why a chunk failed; a killed worker counts only after KILLS times in a row."""
         if not isinstance(error, BrokenProcessPool):
             self.error = error
             return
@@ -221,7 +221,7 @@ class WorkerPool:
         return ""
 
     def warm(self) -> None:
-        """Start all workers now, where a pool starts them later."""
+        """Start all workers now, in pools that would start them later; here: do nothing."""
 
     def require(self, machine: Machine) -> None:
         """Note that trainings need this machine. Raises ConfigError if it will never exist."""
@@ -307,7 +307,7 @@ class WorkerPool:
     # The queue
 
     def assign(self) -> None:
-        """Drop jobs that need no workers; assign a chunk to every free worker."""
+        """Drop finished and unpolled jobs; give every free worker a chunk while there is one."""
         with self.lock:
             for job in self.jobs[:]:
                 if not job.alive:

@@ -41,7 +41,7 @@ def _end_with_parent() -> None:
 
 
 def train_chunk(packed: bytes, seconds: float) -> bytes:
-    """Train one training, or several stacked, for about so many seconds.
+    """Train pickled [state, …] for about so many seconds; return pickled [(state, new rows), …].
 
     Bytes in and out, because a pool would send every tensor through a file: 70 ms a trip.
 
