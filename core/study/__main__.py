@@ -155,7 +155,7 @@ def _count(text: str) -> int:
 
 
 def plan(arguments: Namespace) -> int:
-    """Run the command plan: print what studies would train and how long it takes."""
+    """Run the command plan: print what studies would train and how long it takes; return 0."""
     workers = arguments.workers or worker_count()
     studies = [read_study(path) for path in arguments.studies]
     try:
@@ -168,12 +168,12 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command run: train the missing runs of study files."""
+    """Run the command run: train the missing runs of study files; return the exit code."""
     return train(arguments, [read_study(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
-    """Run the command resume: continue studies, from their files or by their names in the store."""
+    """Run the command resume: continue studies from files or the store; return the exit code."""
     store = Store(arguments.database, create=False)
     studies = [
         read_study(name) if Path(name).is_file() else find_study_id(store, name)
@@ -184,7 +184,7 @@ def resume(arguments: Namespace) -> int:
 
 
 def status(arguments: Namespace) -> int:
-    """Run the command status: print the progress of these studies, or of all."""
+    """Run the command status: print progress of these studies or all; return 1 if incomplete."""
     store = Store(arguments.database, create=False)
     numbers = [find_study_id(store, name) for name in arguments.studies] or [
         study.id for study in store.studies()
@@ -196,7 +196,7 @@ def status(arguments: Namespace) -> int:
 
 
 def export_(arguments: Namespace) -> int:
-    """Run the command export: write tables, summary, picture and curves of studies."""
+    """Run the command export: write tables, summary, picture and curves of studies; return 0."""
     folders = {
         kind: folder
         for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet))
@@ -247,7 +247,7 @@ def _write_text(path: str, text: str) -> None:
 
 
 def check(arguments: Namespace) -> int:
-    """Run the command check: print where a study differs from an earlier summary."""
+    """Run the command check: print where a study differs from an old summary; return 1 if so."""
     store = Store(arguments.database, create=False)
     now = summary_with_guards(store, find_study_id(store, arguments.studies[0]))
     agreed = compare_summaries(now, read_summary(arguments.before))

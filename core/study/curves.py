@@ -127,7 +127,7 @@ def _to_floats(values: list[float]) -> np.ndarray[Any, Any]:
 
 
 def read_curves(path: str | Path) -> Curves:
-    """Read the curves of a study from an .npz file.
+    """Read the curves of a study from an .npz file; StudyError if it holds no whole ones.
 
     Raises:
         StudyError: the file holds no curves, or not whole ones.

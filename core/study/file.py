@@ -56,7 +56,7 @@ Rates = Callable[
 
 
 def read(path: str | Path) -> Study:
-    """Read the study of a file.
+    """Read the study of a file; StudyError with every mistake, OSError if it is unreadable.
 
     Raises:
         StudyError: with every mistake in the file.
@@ -501,7 +501,7 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 
 
 def name_at(variant: str, rate: float) -> str:
-    """Return the name of a model at a learning rate: "QK-norm, learning rate 0.01"."""
+    """Return "QK-norm, learning rate 0.01", or "learning rate 0.01" for the baseline."""
     return (
         TRAINING["learning_rate"].describe_change(rate)
         if variant == BASELINE

@@ -109,10 +109,7 @@ class Run:
         return _seconds(self.config.with_seed(0), self.training)
 
     def start(self) -> State:
-        """Return the training state before the first step; nothing is trained.
-
-        Raises ConfigError for what cannot be trained.
-        """
+        """Return the training state before the first step; ConfigError if it cannot be trained."""
         return start(self.config, self.training, self.seed, self.machine)
 
 
@@ -123,10 +120,7 @@ _seconds = lru_cache(maxsize=4096)(
 
 @lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
-    """Read config and training from the spec (JSON) of a stored run.
-
-    Raises ConfigError for settings that this version does not have.
-    """
+    """Read config and training from a stored run's spec (JSON); ConfigError if unknown here."""
     values = json.loads(spec)
     if values["format"] != FORMAT:
         raise ConfigError(
@@ -159,10 +153,7 @@ def read_run(name: str, variant: str, spec: str) -> Run:
 
 
 def read_machine(spec: str) -> Machine:
-    """Read the machine from the spec of a stored run.
-
-    Raises ConfigError for a device in no menu.
-    """
+    """Read the machine, here or not, from a stored run's spec; ConfigError if it is in no menu."""
     return Machine.anywhere(**machine_of(spec))
 
 
@@ -184,10 +175,7 @@ class TaskSetup:
     only: Any = None
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return those of the variants that are trained on this task.
-
-        Raises ConfigError for a name that is no variant.
-        """
+        """Return the variants that are trained on this task; ConfigError for an unknown name."""
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
             raise ConfigError(

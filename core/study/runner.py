@@ -63,7 +63,7 @@ class Runner:
         )
 
     def add(self, study: int) -> None:
-        """Add a study, or look again at one for newly queued runs; callable from any thread."""
+        """Add a study by its id, or look again for newly queued runs; callable from any thread."""
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
@@ -226,7 +226,7 @@ class Service:
         self._runner: Runner | None = None
 
     def start(self, study: int) -> None:
-        """Train the queued runs of a study in the background."""
+        """Train the queued runs of a study, given by its id, in the background."""
         with self._lock:
             self.trouble = ""
             if self._runner:

@@ -121,7 +121,7 @@ def connect(url: URL) -> Engine:
 
 
 def connect_to_read(path: str, how: str) -> Engine:
-    """Return an engine for a SQLite file that cannot be written.
+    """Return an engine to read a SQLite file only; `how`: "mode=ro" or "immutable=1".
 
     Args:
         path: The file.
