@@ -64,10 +64,7 @@ COLUMNS = ("claim", "seed", "value")
 
 
 def find_study(name: str) -> str:
-    """Return the key of a shipped study's files: "claims/warm_up" for "warm_up".
-
-    An unknown name is returned as it is.
-    """
+    """Return a shipped study's key, "claims/warm_up" for "warm_up"; unknown names unchanged."""
     keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
     return next(keys, name)
 
@@ -107,7 +104,7 @@ class Evidence:
     def curves(
         self, name: str, task_name: str, variant: str = BASELINE
     ) -> dict[int, Sequence[Row]]:
-        """Return seed -> rows of a task and a variant, both named as in the study `name`.
+        """Return seed -> rows of a task and variant of study `name`; StudyError if one is missing.
 
         Raises StudyError if a seed is missing or not trained to the end.
         """
@@ -191,7 +188,7 @@ def judge_claim(values: Values, entry: Claim) -> Judged:
 
 
 def verdict(measured: Interval, smallest: float, alike: bool) -> str:
-    """Return REPLICATES, DOES_NOT, or UNDECIDED where the interval lies on both sides.
+    """Return REPLICATES (> smallest, or within ± it if alike), DOES_NOT, or UNDECIDED.
 
     An effect replicates above the smallest that counts and does not below it. The absence of an
     effect (alike) replicates within ± the smallest and does not outside.

@@ -499,7 +499,7 @@ class Classroom:
         sure: int = 0,
         because: str = "",
     ) -> Vote:
-        """Store a vote on the question and round that the student saw. Call with (code, key, …).
+        """Store and return a vote; ClassError if it is refused. Call with (code, key, …).
 
         The same vote again is accepted again. Another one is refused ("vote"), as is a late one
         ("late", by the database's clock) and one on a question that is not open ("unasked",
@@ -648,7 +648,7 @@ class Classroom:
     def open(
         self, connection: Connection, room: Room, question: str, seconds: float | None = None
     ) -> None:
-        """Ask a question, closing the one before. Call with (token, question, seconds).
+        """Ask a question once, closing the one before. Call with (token, question, seconds).
 
         Each question is asked once. Opened again in its first round, before it closes, its time
         starts again.

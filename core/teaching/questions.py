@@ -146,7 +146,7 @@ class Question:
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Answers to choose from; empty where the answer is a number."""
+        """Answers to choose from or to rank; empty for a number and for the eight questions."""
         if self.kind == CARRY:
             return self.transfer.options
         if self.lesson is None:

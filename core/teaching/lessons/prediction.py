@@ -178,7 +178,7 @@ def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
 
 
 def check_answer(prediction: Prediction, answer: Answer) -> Answer:
-    """Return a valid answer: an option's index, all names in order, or [number, within].
+    """Return a valid answer, else ValueError: option's index, names in order or [number, within].
 
     Raises ValueError, in words, for any other.
     """

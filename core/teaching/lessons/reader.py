@@ -78,7 +78,7 @@ class Table:
     def take_choice(
         self, name: str, choices: Sequence[str] | Mapping[str, Any], default: str | None = None
     ) -> str:
-        """Remove and return an entry. Raises LessonError unless it is one of these choices."""
+        """Remove and return an entry or the default; LessonError unless it is one of these."""
         value = self.take(name, str, default)
         self.require(
             value in choices,

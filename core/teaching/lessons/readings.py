@@ -351,7 +351,7 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     takes=NAMES,
 )
 def accuracy(params: Params) -> Measured:
-    """Return the accuracy after training by seed, with its curve over steps."""
+    """Return the accuracy by seed of params' study, task and variant, with its curve over steps."""
     curve = {
         seed: {row.step: row.accuracy for row in rows}
         for seed, rows in training_rows(params).items()
@@ -485,7 +485,7 @@ def without_head(params: Params) -> Measured:
     takes=["text", "word", "temperature"],
 )
 def next_word(params: Params) -> Measured:
-    """Return the probability of a token after a text, at a temperature."""
+    """Return the shipped model's probability of a word after a text at a temperature, by params."""
     bench = shipped_bench()
     vocabulary = bench.model.vocabulary
     word = params.get("word", "")
