@@ -101,7 +101,7 @@ def copy(generator: torch.Generator, batch: int, length: int, vocabulary: Words)
     training={"steps": 250, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw random letters; the targets are them in reverse order: int64 (batch, length) each.
+    """Draw random letters; the targets are the same reversed: int64 (batch, length) each.
 
     Example (seed 0): h k f o c i f j e n j k → k j n e j f i c o f k h
     """
