@@ -39,7 +39,7 @@ PLACES = (
 )
 
 
-@pytest.mark.parametrize("theme, width", [("light", 1280), ("dark", 1280), ("light", 390)])
+@pytest.mark.parametrize("theme, width", [("dark", 1280), ("light", 390)])
 @pytest.mark.parametrize("place", PLACES)
 def test_views_are_accessible_and_fit_the_screen(open_page, place, theme, width):
     page = open_page(place, theme=theme, width=width)

@@ -12,10 +12,6 @@ from playwright.sync_api import expect
 
 from benchmarks.serving import settle
 from tests.test_studies_browser import CONTRAST, contrast
-from ui.block import view as block
-from ui.depth import view as depth
-from ui.trained import view as model
-from ui.training import view as training
 
 pytestmark = pytest.mark.browser
 
@@ -23,17 +19,16 @@ SMALL = (
     "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0&steps=60&seeds=2"
     "&variants=position-none&begin=on"
 )
-PAGES = [
-    *[f"/One_block?view={view}" for view in block],
-    *[
-        "/One_block?view=attention&maps=one&mask=causal",
-        "/One_block?maps=lines",
-        "/One_block?view=heads&compare=on",
-    ],
-    *["/One_block?view=compare&variants=ffn-off&norm=RMSNorm"],
-    *[f"/Depth?show={view}&variants=ffn-off" for view in depth],
-    *[f"/Training?{SMALL}&trained={view}" for view in training],
-    *[f"/Trained_model?taken={view}&out=2.4" for view in model],
+PAGES = [  # every kind of picture, on every page that draws it
+    *[f"/One_block?view={view}" for view in ("attention", "steps", "neurons", "positions", "text")],
+    "/One_block?view=attention&maps=one&mask=causal",
+    "/One_block?maps=lines",
+    "/One_block?view=heads&compare=on",
+    "/One_block?view=compare&variants=ffn-off&norm=RMSNorm",
+    *[f"/Depth?show={view}&variants=ffn-off" for view in ("statistics", "play", "grid")],
+    *[f"/Training?{SMALL}&trained={view}" for view in ("learning", "together")],
+    *[f"/Trained_model?taken={view}&out=2.4" for view in ("steps", "words", "layers", "credit")],
+    "/Trained_model?taken=without",
 ]
 # As in ui/kit/pictures.js: what on the page is a picture, those that are visible.
 FOUND = """() => {
@@ -47,16 +42,6 @@ FOUND = """() => {
   return [...within(document.querySelector("[data-testid=stMain]"))]
     .filter(each => (each.toSvg || each.matches(own)) && each.getBoundingClientRect().width > 40)
 }"""
-# One of each page where every change is tested, and all of them with the slow tests.
-SOME = {
-    "/One_block?view=heads&compare=on",
-    f"/Training?{SMALL}&trained=learning",
-    "/Trained_model?taken=credit&out=2.4",
-}
-EVERY = [
-    pytest.param(path, id=f"{index}", marks=() if path in SOME else pytest.mark.slow)
-    for index, path in enumerate(PAGES)
-]
 BLOCK = 12  # pixels; smaller than a legend
 
 
@@ -107,7 +92,7 @@ def above(svg: str, of_a_canvas: bool, height: int) -> int:
     return round(float(re.search(r'<svg [^>]*?\by="([\d.]+)"', svg[4:]).group(1)))
 
 
-@pytest.mark.parametrize("path", EVERY)
+@pytest.mark.parametrize("path", PAGES)
 def test_exported_picture_has_page_colours(open_page, chromium, address, path):
     page = open_page(path, width=1400, height=3000)
     if "begin=on" in path:

@@ -40,14 +40,6 @@ def a_key(page):
     press(page, "Width (d_model)", "ArrowRight", 1, 60)
 
 
-def a_switch(page):
-    page.locator("[data-name=residual_ffn] input").press("Space")
-
-
-def a_menu(page):
-    page.locator("[data-name=norm] select").select_option(label="None")
-
-
 def a_text(page):
     page.get_by_role("textbox", name="Sentence").fill("a b c")
     page.get_by_role("textbox", name="Sentence").press("Enter")
@@ -62,11 +54,8 @@ def a_part(page):
     "path, do, expected",
     [
         ("/One_block?weights=random", a_key, {"d_model": "96"}),
-        ("/One_block?weights=random", a_switch, {"residual_ffn": "off"}),
-        ("/One_block?weights=random", a_menu, {"norm": "none"}),
         ("/One_block?weights=random", a_text, {"text": "a b c"}),
         ("/One_block?weights=random", a_part, {"variants": "n_heads-1"}),
-        ("/Depth", a_key, {"d_model": "96"}),
         ("/Training", a_key, {"d_model": "64"}),
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", ""),
