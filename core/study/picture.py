@@ -204,10 +204,10 @@ def describe_cell(line: Line) -> str:
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
     got = f"accuracy {format_percent(line.accuracy)} ({seeds}"
-    if getattr(line, "two_groups", 0):
-        got += f"; {format_learnt(line.learnt, line.seeds)}, mean {_format_learnt_mean(line)}"
+    if _is_told_by_runs(line):
+        got += f"; {format_learnt(line.learnt, line.seeds)}{_format_learnt_mean(line)}"
     if line.variant == BASELINE:
-        if getattr(line, "two_groups", 0):
+        if _is_told_by_runs(line):
             return f"{first} {got}).{note}"
         return f"{first} {got}; {_format_interval(line.low, line.high, 1)}).{note}"
     if math.isnan(line.difference):
@@ -233,10 +233,18 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
     )
 
 
+def _is_told_by_runs(line: Line) -> bool:
+    """Return whether a cell says how many runs learnt the task, in place of an interval."""
+    is_compared = not math.isnan(line.p) and math.isnan(line.difference_low)
+    return bool(getattr(line, "two_groups", 0)) or is_compared
+
+
 def _format_learnt_mean(line: Line) -> str:
-    """Format the mean of the runs that learnt the task, with its interval."""
+    """Format the mean of the runs that learnt the task, with its interval; "" if none did."""
+    if not line.learnt:
+        return ""
     span = _format_interval(line.learnt_low, line.learnt_high, 1)
-    return f"{format_percent(line.learnt_accuracy)} of those that did, {span}"
+    return f", mean {format_percent(line.learnt_accuracy)} of those that did, {span}"
 
 
 def _is_significant(line: Line) -> bool:
@@ -298,7 +306,7 @@ def _cell_texts(line: Line, value: float) -> tuple[str, str]:
         first += " %"
     if line.diverged:
         return first, f"{line.diverged} of {line.seeds + line.diverged} diverged"
-    if getattr(line, "two_groups", 0):
+    if _is_told_by_runs(line):
         return first, f"{line.learnt} of {line.seeds} learnt"
     spread = low < high  # neither of one seed nor of several that agree to the last digit
     return first, f"{format_points(low, 1)} to {format_points(high, 1)}" if spread else ""

@@ -256,7 +256,7 @@ def draw_costs(trainings):
             "Δ accuracy, points": format_spans(
                 summary.difference, summary.difference_low, summary.difference_high, several
             ),
-            "p (Holm)" if summary.p.notna().sum() > 1 else "p, paired t-test": [
+            "p (Holm)" if summary.p.notna().sum() > 1 else "p": [
                 format_p(row.p, row.difference_low, row.difference_high)
                 for row in summary.itertuples()
             ],

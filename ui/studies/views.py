@@ -304,8 +304,8 @@ def source(context):
 
 READING = (
     "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test,"
-    " Holm-corrected per task). Faded: not significant. Where some runs learnt a task and others"
-    " did not, the number that did is shown and compared (Boschloo's exact test)."
+    " Holm-corrected per task). Faded: not significant. Where only some runs learnt a task, cells"
+    " say how many did, and these numbers are compared (Boschloo's exact test)."
 )
 
 
