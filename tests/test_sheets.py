@@ -10,7 +10,8 @@ import pytest
 from core.export.sheets import escape_formula, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.database.store import Store
-from core.study.summary import NUMBERS, TEXTS
+from core.study.picture import matrix_svg
+from core.study.summary import LEARNT, NUMBERS, TEXTS, read_summary
 from core.study.tables import TABLES, export, summary_table
 from tests.studies import fill, study
 from tests.test_study_tables import score
@@ -71,7 +72,19 @@ def called(capsys, *args) -> tuple[int, str, str]:
 
 
 def test_summary_has_all_read_columns(store):
-    assert set(summary_table(store, fill(store, study(), score)).columns) == {*TEXTS, *NUMBERS}
+    assert set(summary_table(store, fill(store, study(), score)).columns) == {
+        *TEXTS,
+        *NUMBERS,
+        *LEARNT,
+    }
+
+
+def test_file_without_learnt_runs_is_still_read(store, tmp_path):
+    """Before 2026-11-29 a summary did not say how many runs learnt a task."""
+    table = summary_table(store, fill(store, study(), score)).drop(columns=list(LEARNT))
+    write_csv(table, tmp_path / "old.csv")
+    old = read_summary(tmp_path / "old.csv")
+    assert "runs learnt" not in matrix_svg(old) and len(old) == len(table)
 
 
 def test_studies_are_exported_to_own_folders(store, capsys, tmp_path):

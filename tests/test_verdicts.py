@@ -95,7 +95,10 @@ def test_lucky_seed_is_told_as_a_share():
     assert shares.p == pytest.approx(stats.boschloo_exact(table, n=64).pvalue)
     assert difference.p == pytest.approx(2 * shares.p) and difference.clear
     text = describe_gap(difference)
-    assert "1 of 5 runs learnt it (4 to 62 %), 5 of the baseline: significant" in text
+    assert (
+        "1 of 5 runs learnt it (4 to 62 %), 5 of the baseline; the difference is significant"
+        in text
+    )
     assert math.isnan(difference.low) and "CI" not in text
 
 

@@ -235,8 +235,10 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
 
 def _is_told_by_runs(line: Line) -> bool:
     """Return whether a cell says how many runs learnt the task, in place of an interval."""
+    if not hasattr(line, "two_groups"):  # a file from before that
+        return False
     is_compared = not math.isnan(line.p) and math.isnan(line.difference_low)
-    return bool(getattr(line, "two_groups", 0)) or is_compared
+    return bool(line.two_groups) or is_compared
 
 
 def _format_learnt_mean(line: Line) -> str:

@@ -33,6 +33,9 @@ NUMBERS = (
     "seconds",
 )
 
+# Columns on runs that learnt the task, which files from before them do not have.
+LEARNT = ("learnt", "two_groups", "learnt_accuracy", "learnt_low", "learnt_high")
+
 # the columns of a study whose rates were searched
 AS_SET = "shared learning rate"
 SEARCHED = "tuned per model"

@@ -25,7 +25,7 @@ def positions(context):
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
             f"{_describe_order(table, forward_pass.config)} Identical outputs (up to rounding) mean"
             " that the model is blind to word order. The exception is ALiBi without a mask: it"
-            " depends only on distance, so it cannot tell a sentence from its reversal, but it"
+            " depends only on distance. So it cannot tell a sentence from its reversal, but"
             " does tell other orders apart.",
             forward_pass.weights,
         )

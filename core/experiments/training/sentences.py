@@ -139,7 +139,7 @@ def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str
         )
     if shares.learnt == shares.base_learnt:
         return f"{counts}."
-    return f"{counts}: {verdict} ({test})."
+    return f"{counts}; the difference is {verdict} ({test})."
 
 
 def describe_few_seeds(gap: Difference) -> str:
