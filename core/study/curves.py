@@ -95,19 +95,21 @@ def made_by(files: Sequence[Curves]) -> Made:
     }
 
 
-def write_curves(path: str | Path, runs: Mapping[str, Sequence[Row]], provenance: Made) -> None:
+def write_curves(
+    path: str | Path, rows_by_hash: Mapping[str, Sequence[Row]], provenance: Made
+) -> None:
     """Write the curves of runs, and what trained them, to an .npz file. Raises OSError.
 
     Args:
         path: The file.
-        runs: Hash to every row, of runs that have their result.
+        rows_by_hash: Run hash -> every row, of runs that have their result.
         provenance: Versions and devices that trained them.
     """
-    every = [row for rows in runs.values() for row in rows]
+    every = [row for rows in rows_by_hash.values() for row in rows]
     arrays: dict[str, Any] = {
-        "run": np.array(list(runs), "S32"),
-        "rows": np.array([len(rows) for rows in runs.values()], np.int32),
-        "diverged": np.array([bool(rows[-1].note) for rows in runs.values()], bool),
+        "run": np.array(list(rows_by_hash), "S32"),
+        "rows": np.array([len(rows) for rows in rows_by_hash.values()], np.int32),
+        "diverged": np.array([bool(rows[-1].note) for rows in rows_by_hash.values()], bool),
         "step": np.array([row.step for row in every], np.int32),
         **{name: _to_floats([getattr(row, name) for row in every]) for name in MEASURED},
         "made": np.frombuffer(

@@ -51,7 +51,7 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
 
 
 def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.Tensor) -> None:
-    """Scale gradients in place from their total norm, `norm`, to at most `clip`.
+    """Scale gradients in place so that their total norm, now `norm` (0-d), is at most `clip`.
 
     As torch.nn.utils.clip_grads_with_norm_ does.
     """

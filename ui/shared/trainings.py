@@ -343,7 +343,7 @@ def format_change(share: float) -> str:
 
 
 def chart_lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
-    """Return the logged steps, and a chart's line per model: mean, 95 % CI, single seeds.
+    """Return logged steps, and a line per model: mean, CI (3 seeds or more), seeds (2 to 12).
 
     Args:
         trainings: Trainings to draw.

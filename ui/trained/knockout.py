@@ -246,7 +246,7 @@ def _describe_falls(changes) -> str:
 
 
 def _draw_by_distance(context):
-    """Draw accuracy by distance, with and without the ablation."""
+    """Draw accuracy by distance of subject and verb, with and without the ablation."""
     questions = context.bench.questions
     lines = []
     for place, effect in enumerate((context.bench.baseline, context.effect)):

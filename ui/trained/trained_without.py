@@ -64,7 +64,7 @@ def without(context):
 
 
 def _draw_by_distance(member: str):
-    """Draw accuracy by distance of subject and verb, for one removed component."""
+    """Draw accuracy by subject-verb distance: baseline, trained without it, removed after."""
     rows = _distances(member)
     merged = comparison.merge_distances(_read_comparison())
     figure(

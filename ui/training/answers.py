@@ -140,9 +140,10 @@ def attention(context):
 
 
 def _pattern_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return a head's pattern, NaN where masked, and entropy as text; from 1, head 0: the mean.
+    """Return a head's pattern (NaN: masked) and its entropy as text; (None, "none") without any.
 
-    A model with fewer layers or heads shows its last one. Padding does not count.
+    Layers and heads count from 1; head 0 is the mean over heads. A model with fewer layers or heads
+    shows its last one. Padding does not count.
     """
     if not reading.patterns:
         return None, "none"

@@ -239,7 +239,7 @@ def _draw_training_bar(planned, kinds, was_going):
 
 
 def _describe_status(planned, trainings, is_planned, finished_trainings) -> str:
-    """Return a sentence on the training's state or, if it is not the planned one, on the cost."""
+    """Return text on the training: its state, "Already trained", or the cost of the planned one."""
     if trainings and trainings.going:
         other = (
             ""

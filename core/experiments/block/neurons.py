@@ -45,7 +45,7 @@ def _classify_units(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, t
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """Run this pass under every activation: shares of units that are zero, nearly zero, negative.
+    """Rerun this pass under each activation: a row of shares of zero and negative units each.
 
     Columns: activation, label, zeros, small, negative. Everything else, weights included, stays as
         it is (SwiGLU adds its gate matrix; a trained model that has none is left out with it). NaN

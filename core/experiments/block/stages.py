@@ -114,7 +114,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
-    """Return {norm's hook name: (sub-layer, place)}, such as {"ln1": ("attention", "before")}."""
+    """Return each norm's sub-layer and place: {"ln1": ("attention", "before"), "ln2_post": …}."""
     places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)

@@ -91,7 +91,7 @@ class Depth(Settings):
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
     def passes_to_play(self, cells_per_pass: int) -> list[int]:
-        """Choose passes (from 1) at which attention is recorded to play them: at most PLAYED cells.
+        """Choose the passes (from 1) to play: every n-th and the last, with about PLAYED cells.
 
         All of them, or every n-th and the last where they are too many.
 

@@ -50,7 +50,7 @@ def rounded_from(journeys: dict[str, Journey]) -> int | None:
 
 
 def describe_rounding(journeys: dict[str, Journey]) -> str:
-    """Describe from which pass on rounding decides the values; "" if it never does."""
+    """Describe from which pass on rounding decides any journey, and which; "" if none."""
     first = rounded_from(journeys)
     if first is None:
         return ""

@@ -253,10 +253,14 @@ def pad_texts(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, t
 
 
 def find_partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Find another text of each text's length: padded ids (N, T); ConfigError if there is none.
+    """Find another text of each text's length, cut from a longer one if need be: ids (N, T).
 
-    Takes longer spare texts, cut, where no other has that length. Raises ConfigError where there is
-    none.
+    Raises ConfigError where there is none.
+
+    Args:
+        texts: Texts as ids, which may be each other's partners.
+        spare: Further texts.
+        pad: Id that fills shorter rows.
     """
     by_key: dict[int, list[tuple[int, ...]]] = defaultdict(list)
     for ids in dict.fromkeys(map(tuple, [*texts, *spare])):

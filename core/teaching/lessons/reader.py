@@ -313,7 +313,7 @@ def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, st
 
 
 def _read_way(table: Table) -> Way:
-    """Read a link to a page: text, page and parameters. Raises LessonError."""
+    """Read a link: text, page, and parameters (checked only to be text). Raises LessonError."""
     way = Way(table.take("text", str), table.take_choice("page", PAGES), table.take_params("link"))
     table.require_all_taken()
     return way

@@ -119,7 +119,7 @@ def wrap_by_seed(
 
 
 def parse_settings(params: Params, kind: type[Kind]) -> Kind:
-    """Parse a link's parameters into settings of class `kind`. Raises ConfigError."""
+    """Parse the parameters of a link that `kind` has, ignoring others. Raises ConfigError."""
     settings, problems = kind.read(dict(params))
     if problems:
         raise problems[0]

@@ -63,7 +63,7 @@ def _add_unit(unit: str, text: str, words: Words) -> str:
 
 
 def _format_plain(value: float, unit: str, words: Words) -> str:
-    """Format a number as its unit asks, but without it; shares as percent or points."""
+    """Format a number for its unit, without it, in the language's separators; shares × 100."""
     if unit == "percent":
         text = fixed(100 * value, 0 if value in (0, 1) or 0.1 <= value <= 0.9 else 1)
     elif unit == "points":
@@ -147,7 +147,7 @@ def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def name_result(lesson: Lesson, words: Words) -> str:
-    """Return the heading of a result: "Result (parameters with eight heads ÷ one head)"."""
+    """Return the heading of a prediction's result: "Result (number's label)", or "Result"."""
     prediction = lesson.prediction
     assert prediction is not None
     return (
