@@ -14,6 +14,7 @@ Accuracies are shares of 1,024 test answers. The worlds:
 - normal, skewed, heavy tails: 80 % plus noise of 3 points over seeds (normal, log-normal, t with
   three degrees of freedom). Half of its variance is common to all models of a seed.
 - ceiling: all answers right, but in one run of four a few are wrong.
+- threshold: 50 % plus normal noise of 12 points, where a task counts as learnt from 50 %.
 - learnt 50, 80, 90 %: a run has all answers right with this probability, else about a third.
 
 A row holds if its share is at most 5 %, up to the error of the simulation: the lower end of its
@@ -70,6 +71,11 @@ def draw_two_humps(learnt: float) -> World:
     return world
 
 
+def draw_near_threshold(generator: np.random.Generator, models: int, seeds: int) -> np.ndarray:
+    """Draw accuracies around the threshold, of which some seem to be two groups."""
+    return generator.normal(LEARNT, 0.12, (models, seeds))
+
+
 WORLDS: dict[str, World] = {
     "normal": add_noise(lambda generator, size: generator.normal(size=size)),
     "skewed": add_noise(draw_skewed),
@@ -78,6 +84,7 @@ WORLDS: dict[str, World] = {
     "learnt 50 %": draw_two_humps(0.5),
     "learnt 80 %": draw_two_humps(0.8),
     "learnt 90 %": draw_two_humps(0.9),
+    "threshold": draw_near_threshold,
 }
 
 

@@ -5,7 +5,6 @@ core.measure.intervals.together() must equal it.
 
 from functools import lru_cache
 from itertools import combinations
-from statistics import fmean
 
 import numpy as np
 from scipy import stats
@@ -104,14 +103,18 @@ def verdicts(pairs: dict, learnt_from: float, answers: int, low=-1.0, high=1.0) 
     for name, (values, base) in pairs.items():
         seeds = [seed for seed in values if seed in base]
         both = np.array([(values[seed], base[seed]) for seed in seeds], float).reshape(-1, 2)
-        columns = [_has_learnt(model, seeds, learnt_from) for model in (values, base)]
-        is_whole = ~np.isnan(both).any(1)
-        arrays[name] = both[is_whole], np.stack(columns, 1)[is_whole]
+        both = both[~np.isnan(both).any(1)]
+        learnt = both >= learnt_from
+        arrays[name] = (
+            both,
+            learnt,
+            has_groups and not _by_means((values, base), learnt, learnt_from),
+        )
     raw = {name: _verdict_p(*pair, has_groups, answers) for name, pair in arrays.items()}
     tested = [name for name, p in raw.items() if not np.isnan(p)]
     ps = [raw[name] for name in tested]
     built = {}
-    for name, (both, learnt) in arrays.items():
+    for name, (both, _, by_shares) in arrays.items():
         gaps = (both[:, 0] - both[:, 1]).round(6)
         mean = gaps.mean() if len(gaps) else np.nan
         ends = (np.nan, np.nan)
@@ -119,7 +122,7 @@ def verdicts(pairs: dict, learnt_from: float, answers: int, low=-1.0, high=1.0) 
         if name in tested:
             index = tested.index(name)
             p = corrected(ps)[index]
-            if not has_groups or learnt.all() or not learnt.any():
+            if not by_shares:
                 held = level(ps, index)
                 ends = _t_interval(gaps, (1 + held) / 2 if has_groups else held, answers)
                 ends = max(low, ends[0]), min(high, ends[1])
@@ -134,12 +137,12 @@ def _is_split(model, learnt_from: float) -> bool:
     return bool(both) and model[learnt].min() - model[~learnt].max() >= 0.2
 
 
-def _has_learnt(model: dict, seeds: list, learnt_from: float):
-    """Return whether the runs of these seeds learnt the task; all or none without a split."""
-    if _is_split(np.array(list(model.values()), float), learnt_from):
-        return np.array([model[seed] >= learnt_from for seed in seeds], bool)
-    ended = [value for value in model.values() if not np.isnan(value)]
-    return np.full(len(seeds), bool(ended) and fmean(ended) >= learnt_from)
+def _by_means(pair, learnt, learnt_from: float) -> bool:
+    """Return whether two models of a task with two groups are compared by their means."""
+    if any(_is_split(np.array(list(model.values()), float), learnt_from) for model in pair):
+        return False
+    first, second = (set(column) for column in learnt.T.tolist())
+    return len(first) > 1 or len(second) > 1 or first == second
 
 
 def _error(gaps, answers: int) -> float:
@@ -162,13 +165,13 @@ def _t_test(gaps, answers: int) -> float:
         return 2 * stats.t.sf(abs(gaps.mean()) / _error(gaps, answers), len(gaps) - 1)
 
 
-def _verdict_p(both, learnt, has_groups: bool, answers: int) -> float:
+def _verdict_p(both, learnt, by_shares: bool, has_groups: bool, answers: int) -> float:
     """Return the p of one difference, not corrected for the others."""
     gaps = (both[:, 0] - both[:, 1]).round(6)
     p = _t_test(gaps, answers)
     if not has_groups or np.isnan(p):
         return p
-    if learnt.all() or not learnt.any():
+    if not by_shares:
         return min(1.0, 2 * p)
     first, second = (int(count) for count in learnt.sum(0))
     table = [[first, second], [len(both) - first, len(both) - second]]

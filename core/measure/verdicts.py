@@ -15,7 +15,6 @@ import functools
 import importlib
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from statistics import fmean
 from typing import NamedTuple, TypeVar
 
 from core.measure.intervals import (
@@ -102,14 +101,8 @@ def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
 
 
 def find_learnt(values: Values, learnt_from: float) -> set[int]:
-    """Return the seeds whose runs learnt the task.
-
-    Where a model's runs are no two groups, all of them count as their mean does.
-    """
-    finite = {seed: value for seed, value in values.items() if not math.isnan(value)}
-    if has_two_groups(finite.values(), learnt_from):
-        return {seed for seed, value in finite.items() if value >= learnt_from}
-    return set(finite) if finite and fmean(finite.values()) >= learnt_from else set()
+    """Return the seeds whose runs learnt the task."""
+    return {seed for seed, value in values.items() if value >= learnt_from}
 
 
 def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dict[Key, Pair]:
@@ -137,7 +130,10 @@ def _compare(pair: Pair, within: Within, level: float) -> Difference:
     learnt = find_learnt(values, facts.learnt_from) & set(seeds)
     base_learnt = find_learnt(base, facts.learnt_from) & set(seeds)
     half = (1 + level) / 2  # the smaller of two p counts twice
-    if learnt == base_learnt and len(learnt) in (0, len(seeds)):
+    everywhere = [len(runs) in (0, len(seeds)) for runs in (learnt, base_learnt)]
+    is_split = any(has_two_groups(runs.values(), facts.learnt_from) for runs in (values, base))
+    # Runs near the threshold, on both sides of it, are no two groups: their mean says enough.
+    if not is_split and (learnt == base_learnt or not all(everywhere)):
         return _double_p(_compare_means(values, base, facts, within, half))
     both = learnt & base_learnt
     p = compare_counts(len(learnt), len(base_learnt), len(seeds))
