@@ -123,8 +123,10 @@ def verdicts(pairs: dict, learnt_from: float, answers: int, low=-1.0, high=1.0) 
             index = tested.index(name)
             p = corrected(ps)[index]
             if not by_shares:
-                held = level(ps, index)
-                ends = _t_interval(gaps, (1 + held) / 2 if has_groups else held, answers)
+                confidence = level(ps, index)
+                if has_groups:
+                    confidence = (1 + confidence) / 2
+                ends = _t_interval(gaps, confidence, answers)
                 ends = max(low, ends[0]), min(high, ends[1])
         built[name] = (mean, *ends, len(gaps), p)
     return built

@@ -80,7 +80,7 @@ def test_summary_has_all_read_columns(store):
 
 
 def test_file_without_learnt_runs_is_still_read(store, tmp_path):
-    """Before 2026-11-29 a summary did not say how many runs learnt a task."""
+    """Read a summary from before 2026-11-29, which has no columns on learnt runs."""
     table = summary_table(store, fill(store, study(), score)).drop(columns=list(LEARNT))
     write_csv(table, tmp_path / "old.csv")
     old = read_summary(tmp_path / "old.csv")

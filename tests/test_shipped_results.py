@@ -158,7 +158,7 @@ def find_by_t_test(name: str) -> set[tuple[str, str]]:
     for run in STUDIES[name].runs:
         end = shipped_curves(name).rows(run)[-1]
         accuracies.setdefault((run.task, run.variant), []).append(end.accuracy)
-    found = set()
+    significant = set()
     for task in {task for task, _ in accuracies}:
         base = np.array(accuracies[task, BASELINE])
         gaps = {
@@ -168,8 +168,8 @@ def find_by_t_test(name: str) -> set[tuple[str, str]]:
         }
         gaps = {variant: gap[~np.isnan(gap)] for variant, gap in gaps.items()}
         corrected = differences(gaps, -1, 1)
-        found |= {(task, variant) for variant, line in corrected.items() if line[-1] < 0.05}
-    return found
+        significant |= {(task, variant) for variant, line in corrected.items() if line[-1] < 0.05}
+    return significant
 
 
 def test_parts_are_searched_on_most_informative_task():
@@ -179,11 +179,11 @@ def test_parts_are_searched_on_most_informative_task():
     """
     expected = {}
     for name in set(shipped) - {"own_learning_rates"}:
-        found = find_by_t_test(name)
+        significant = find_by_t_test(name)
         for variant, cells in (
             pd.read_csv(table_of(name)).query("variant != 'baseline'").groupby("variant")
         ):
-            clear = pd.Series([(task, variant) in found for task in cells.task], cells.index)
+            clear = pd.Series([(task, variant) in significant for task in cells.task], cells.index)
             message = cells[clear] if clear.any() else cells
             expected[variant] = message.link[message.difference.abs().idxmax()]
     table = pd.read_csv(table_of("own_learning_rates")).query("variant != 'baseline'")

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -19,6 +20,7 @@ from core.measure.verdicts import (
 )
 from core.tasks import task
 from tests.holm import verdicts
+from ui.training.interactions import describe_largest_effect
 
 FACTS = Facts(0.5, 1000)
 ACCURACY = some.one_of(
@@ -53,14 +55,14 @@ def test_differences_match_scipy(models):
             assert difference.clear == (difference.low > 0 or difference.high < 0)
 
 
-def test_two_seeds_decide_nothing():
+def test_two_seeds_give_no_verdict():
     difference = compare({"a": (by_seed(0.3, 0.3), by_seed(1.0, 1.0))})["a"]
     assert difference.mean == -0.7 and difference.n == 2 and not difference.clear
     assert all(map(math.isnan, (difference.low, difference.high, difference.p)))
     assert describe_gap(difference).startswith("Two seeds, so significance cannot be tested")
 
 
-def test_gaps_that_agree_to_the_last_digit_still_have_the_noise_of_one_answer():
+def test_equal_gaps_have_noise_of_one_answer():
     difference = compare({"a": (by_seed(0.7, 0.7, 0.7), by_seed(0.9, 0.9, 0.9))})["a"]
     error = 1 / 1000 / math.sqrt(3)
     reach = stats.t.ppf(0.975, 2) * error
@@ -81,11 +83,11 @@ def test_gaps_that_agree_to_the_last_digit_still_have_the_noise_of_one_answer():
         ([], False),
     ],
 )
-def test_two_groups_lie_on_both_sides_and_far_apart(accuracies, expected):
+def test_two_groups_are_far_apart(accuracies, expected):
     assert has_two_groups(accuracies, 0.5) is expected
 
 
-def test_lucky_seed_is_told_as_a_share():
+def test_lucky_seed_is_compared_by_counts():
     """Recall without scaling: 35, 36, 34, 100, 33 % against five times 100 %."""
     base = by_seed(1.0, 1.0, 1.0, 1.0, 1.0)
     difference = compare({"a": (by_seed(0.35, 0.36, 0.34, 1.0, 0.33), base)})["a"]
@@ -103,7 +105,7 @@ def test_lucky_seed_is_told_as_a_share():
 
 
 def test_means_are_compared_among_pairs_that_both_learnt():
-    """One run of ten failed; the others differ by three points."""
+    """Compare nine pairs that differ by three points; the tenth baseline run failed."""
     base = by_seed(*[0.94, 0.95, 0.93, 0.94, 0.95, 0.94, 0.93, 0.95, 0.94, 0.0])
     values = by_seed(*[0.97, 0.98, 0.965, 0.97, 0.98, 0.975, 0.96, 0.98, 0.97, 0.97])
     difference = compare({"a": (values, base)})["a"]
@@ -120,7 +122,7 @@ def test_means_are_compared_among_pairs_that_both_learnt():
 
 
 def test_collapse_is_found_among_eleven_variants_of_five_seeds():
-    """Also where half of the runs of other variants learn the task."""
+    """Find it with a variant beside it that learns in some runs, too."""
     base = by_seed(1.0, 1.0, 1.0, 1.0, 1.0)
     gone = by_seed(0.34, 0.35, 0.33, 0.36, 0.35)
     for other in (base, by_seed(1.0, 0.35, 1.0, 0.34, 1.0)):
@@ -175,7 +177,7 @@ def test_counts_match_the_exact_test(seeds):
         assert p == pytest.approx(min(1, 2 * total.max()), rel=0.01)
 
 
-def test_table_has_shares_and_the_mean_of_those_that_learnt():
+def test_columns_of_learnt_runs():
     line = describe_learnt([1.0, 0.98, 0.35, math.nan, 0.99], 0.5)
     assert (line["learnt"], line["two_groups"]) == (3, 1)
     assert line["learnt_accuracy"] == pytest.approx(0.99)
@@ -188,3 +190,16 @@ def test_threshold_lies_halfway_between_chance_and_best():
     for name, entry in task.items():
         assert entry.chance < entry.learnt_from < entry.best, name
         assert entry.learnt_from == (entry.chance + entry.best) / 2
+
+
+@pytest.mark.parametrize(
+    ("p", "sentence"),
+    [
+        (math.nan, "60.0 points. Too few seeds for a verdict."),
+        (0.2, "No single effect is significant; largest: − norm, 60.0 points."),
+        (0.01, "Largest significant single effect: − norm, 60.0 points."),
+    ],
+)
+def test_effect_without_interval_is_told_by_its_p(p, sentence):
+    row = {"part": "− norm", "removed": 0.6, "removed_low": math.nan, "removed_p": p}
+    assert sentence in describe_largest_effect(pd.DataFrame([row]))

@@ -8,6 +8,8 @@ The rule, whose false claims `python -m benchmarks.verdicts` counts:
 - Some model of a task may have runs that learnt the task and runs that did not, far apart. A mean
   over both says little, so two things are compared: how many runs learnt it (Boschloo's exact
   test, 1970), and the means of pairs that both learnt it (t-test). The smaller p counts twice.
+- Two models of such a task that are not in two groups themselves, and not on different sides of the
+  threshold, are compared by their means.
 - Several comparisons are corrected together (Holm, 1979).
 """
 
@@ -17,21 +19,13 @@ import math
 from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
-from core.measure.intervals import (
-    LEVEL,
-    Paired,
-    Within,
-    correct_together,
-    interval,
-    paired,
-)
+from core.measure.intervals import LEVEL, Paired, Within, correct_together, interval, paired
 
 CHANGE: Within = (-1.0, 1.0)  # of the difference of two accuracies
 DIGITS = 6  # that count in a difference: an accuracy is a float32
 LEAST_SEEDS = 3  # for a verdict
-APART = (
-    0.2  # least distance between the runs of a model that learnt the task and those that did not
-)
+# Least distance between the runs of a model that learnt the task and those that did not.
+APART = 0.2
 
 Key = TypeVar("Key", bound=Hashable)
 Values = Mapping[int, float]  # seed -> accuracy; NaN for a run that diverged or is missing
@@ -123,10 +117,10 @@ def compare_runs(pairs: Mapping[Key, Pair], within: Within = CHANGE) -> dict[Key
 def _compare(pair: Pair, within: Within, level: float) -> Difference:
     """Return the difference of a pair with its interval at a level, and its own p."""
     values, base, facts, has_groups = pair
-    whole = _compare_means(values, base, facts, within, level)
+    gap = _compare_means(values, base, facts, within, level)
     seeds = [seed for seed in values if not math.isnan(values[seed] - base.get(seed, math.nan))]
-    if not has_groups or whole.n < LEAST_SEEDS:
-        return whole
+    if not has_groups or gap.n < LEAST_SEEDS:
+        return gap
     learnt = find_learnt(values, facts.learnt_from) & set(seeds)
     base_learnt = find_learnt(base, facts.learnt_from) & set(seeds)
     half = (1 + level) / 2  # the smaller of two p counts twice
@@ -134,15 +128,14 @@ def _compare(pair: Pair, within: Within, level: float) -> Difference:
     is_split = any(has_two_groups(runs.values(), facts.learnt_from) for runs in (values, base))
     # Runs near the threshold, on both sides of it, are no two groups: their mean says enough.
     if not is_split and (learnt == base_learnt or not all(everywhere)):
-        return _double_p(_compare_means(values, base, facts, within, half))
+        gap = _compare_means(values, base, facts, within, half)
+        return gap._replace(p=min(1.0, 2 * gap.p))
     both = learnt & base_learnt
     p = compare_counts(len(learnt), len(base_learnt), len(seeds))
     means = _compare_means({seed: values[seed] for seed in both}, base, facts, within, half)
     smaller = min(p, means.p) if means.p == means.p else p
     shares = Shares(len(learnt), len(base_learnt), len(seeds), p, Paired(*means[:6]))
-    return Difference(
-        whole.mean, math.nan, math.nan, whole.n, min(1.0, 2 * smaller), whole.reach, shares
-    )
+    return gap._replace(low=math.nan, high=math.nan, p=min(1.0, 2 * smaller), shares=shares)
 
 
 def _compare_means(
@@ -154,11 +147,6 @@ def _compare_means(
     if gap.n < LEAST_SEEDS:
         return Difference(gap.mean, math.nan, math.nan, gap.n, math.nan, math.nan)
     return Difference(*gap)
-
-
-def _double_p(difference: Difference) -> Difference:
-    """Return a difference of which p counts twice."""
-    return difference._replace(p=min(1.0, 2 * difference.p))
 
 
 @functools.cache

@@ -68,8 +68,9 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 
     task (its name in the study), of (key of the task), variant; accuracy, low, high (95 %
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
-    difference to the task's baseline, difference_low, difference_high, p (paired t-test on the
-    seeds that both have, corrected for all variants of the task, Holm), as on the Training page;
+    difference to the task's baseline, difference_low, difference_high, p (core/measure/verdicts.py,
+    on the seeds that both have, corrected for all variants of the task, Holm), as on the Training
+    page; the columns of describe_learnt;
     chance, best (of the task); parameters, flops (of one sequence, forward), steps, seconds (of a
     worker, on average); link: opens the cell on the page Training. Needs no run to be done.
     """

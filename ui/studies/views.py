@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training.plan import BASELINE
-from core.measure.intervals import excludes_zero
+from core.measure.intervals import LEVEL
 from core.model.variants import MOST
 from core.settings.environment import remove_paths
 from core.settings.wording import count
@@ -265,12 +265,12 @@ def compare(context):
         )
         return
     selected: Any = select_cells(compared, context.look)
-    clear = [line for line in selected.itertuples() if excludes_zero(line.low, line.high)]
+    n_clear = int((selected.p < 1 - LEVEL).sum())
     same = (selected.settings == "same").sum()
     figure(
         f"{context.name} vs {name}",
         f"{count(len(selected), 'shared cell')} ({same} with the same settings); "
-        f"{count(len(clear), 'significant difference')} (paired t-test, Holm-corrected).",
+        f"{count(n_clear, 'significant difference')} (paired t-test, Holm-corrected).",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % CI low", "high": "95 % CI high"}

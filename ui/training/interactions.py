@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training import results, sentences
-from core.measure.intervals import excludes_zero
+from core.measure.intervals import LEVEL
 from ui.kit.page import caption, figure, table
 from ui.shared.trainings import format_p, format_spans
 from ui.training.context import view
@@ -67,12 +67,12 @@ def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
     if finite.empty:
         return text_if_none
     largest = finite.loc[finite.removed.idxmax()]
-    if math.isnan(largest.removed_low):
+    if math.isnan(largest.removed_p):
         return (
             f"Largest single effect: {largest.part}, {sentences.format_points(largest.removed)}"
-            " points. One seed, so significance cannot be tested."
+            " points. Too few seeds for a verdict."
         )
-    certain = finite[finite.removed_low > 0]
+    certain = finite[(finite.removed_p < 1 - LEVEL) & (finite.removed > 0)]
     if certain.empty and largest.removed <= 0:
         return "No single ablation lowers accuracy on average."
     if certain.empty:
@@ -127,9 +127,9 @@ def describe_pairs(interaction, text_if_none: str = NOTHING) -> str:
     if not finite.interaction.any():
         return "Effects are additive."
     largest = finite.loc[finite.interaction.abs().idxmax()]
-    if math.isnan(largest.low):
-        return f"{_describe_pair(largest)} One seed, so significance cannot be tested."
-    certain = finite[[excludes_zero(*ends) for ends in zip(finite.low, finite.high)]]
+    if math.isnan(largest.p):
+        return f"{_describe_pair(largest)} Too few seeds for a verdict."
+    certain = finite[finite.p < 1 - LEVEL]
     if certain.empty:
         size = sentences.format_points(abs(largest.interaction))
         return (

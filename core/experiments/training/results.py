@@ -141,12 +141,12 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
     loss are means); diverged (how many did); difference to the baseline, difference_low,
-    difference_high, p (paired t-test on the seeds that diverged in neither; corrected for all
-    variants, Holm); parameters, parameters_difference (relative); flops (of one sequence, forward),
-    flops_difference; note (how it was widened); loss; steps_to_90 (mean over the seeds that came to
-    90 % right, of the first step at which they had; as coarse as the rows are), seeds_at_90 (how
-    many did); guards (what was held alike for all); rates, where they are given (variant -> which
-    learning rates were chosen).
+    difference_high, p (core/measure/verdicts.py, on the seeds that diverged in neither; corrected
+    for all variants, Holm); the columns of describe_learnt; parameters, parameters_difference
+    (relative); flops (of one sequence, forward), flops_difference; note (how it was widened); loss;
+    steps_to_90 (mean over the seeds that came to 90 % right, of the first step at which they had;
+    as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all);
+    rates, where they are given (variant -> which learning rates were chosen).
     """
     base = plan.arms[0]
     step = common_step(runs, plan)
@@ -233,8 +233,8 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
             else dict.fromkeys(plan.seeds, math.nan)
         )
 
-    whole = scored(frozenset())
-    removed = {arm.name: (whole, scored(arm.members)) for arm in plan.parts}
+    base = scored(frozenset())
+    removed = {arm.name: (base, scored(arm.members)) for arm in plan.parts}
     restored = {arm.name: (scored(every - arm.members), scored(every)) for arm in plan.parts}
     out = gaps(plan.training, removed)
     back = gaps(plan.training, restored)
