@@ -84,13 +84,23 @@ def _p(sample) -> float:
     return stats.ttest_1samp(sample, 0).pvalue if np.ptp(sample) else float(sample[0] == 0)
 
 
-def verdicts(pairs: dict, learnt_from: float, answers: int, low=-1.0, high=1.0) -> dict:
+def verdict(p: float, low: float, high: float, margin: float) -> str:
+    """Return the verdict on a difference from its corrected p and interval."""
+    if p < 0.05:
+        return "difference"
+    return "equivalent" if max(-low, high) < margin else "undecided"
+
+
+def verdicts(
+    pairs: dict, learnt_from: float, answers: int, margin=0.02, low=-1.0, high=1.0
+) -> dict:
     """Return each difference of accuracies by the rule of core/measure/verdicts.py, with SciPy.
 
     Args:
         pairs: name -> (accuracies, those of the baseline), by seed.
         learnt_from: Accuracy from which a run has learnt the task.
         answers: Number of test answers.
+        margin: Of equivalence; it does not change these numbers.
         low: Least possible difference.
         high: Largest possible difference.
 

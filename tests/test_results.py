@@ -20,7 +20,7 @@ from core.experiments.training.results import differences as differences_of
 from core.experiments.training.results import effects, interactions, summary
 from core.experiments.training.sentences import describe_finding, describe_gap
 from core.experiments.training.trained import contrast, read, untrained
-from core.measure.verdicts import Facts, compare_runs, pair_runs
+from core.measure.verdicts import Facts, compare_runs, measure_noise, pair_runs
 from core.model.config import Config
 from core.model.transformer import Transformer
 from core.model.variants import NEXT, Pins, ablation, apply, encode, lineup
@@ -480,10 +480,11 @@ def test_multiple_differences_need_stronger_evidence():
     assert "p = 0.026, Holm-corrected for 2 variants)" in describe_gap(
         actual["one"], 2
     ) and "higher" in describe_gap(actual["one"], 2)
-    assert "not significant" in describe_gap(actual["noise"], 2)
+    assert actual["noise"].verdict == "undecided"
+    assert describe_gap(actual["noise"], 2).startswith("Undecided")
     count = compare({"one": (accuracies, base), **{n: (noise, base) for n in range(4)}})["one"]
     assert "p = 0.065, Holm-corrected for 5 variants)" in describe_gap(count, 5)
-    assert "not significant" in describe_gap(count, 5) and count.low < 0 < count.high
+    assert describe_gap(count, 5).startswith("Undecided") and count.low < 0 < count.high
 
 
 @st.composite
@@ -491,23 +492,29 @@ def gaps(draw):
     n = draw(st.integers(3, 10))
     values = draw(st.lists(st.floats(-1, 1, width=32), min_size=n, max_size=n))
     pair = dict(enumerate(values)), dict.fromkeys(range(n), 0.0)
-    return compare_runs(pair_runs({"one": pair}, Facts(2.0, 1000)))["one"]
+    facts = Facts(2.0, 1000, draw(st.sampled_from([0.02, 0.5])))
+    return compare_runs(pair_runs({"one": pair}, facts))["one"], measure_noise(*pair, 1000)
 
 
 @given(gaps())
-def test_sentence_matches_difference_in_numbers(gap):
-    text = describe_gap(gap)
+def test_sentence_matches_difference_in_numbers(case):
+    gap, noise = case
+    text = describe_gap(gap, 1, noise)
     assert ("lower" in text) == (gap.mean < 0 and gap.p < 0.05) and ("higher" in text) == (
         gap.mean > 0 and gap.p < 0.05
     )
     unknown = gap.low != gap.high and gap.low <= 0 <= gap.high
-    assert ("not significant" in text) == unknown
-    assert ("detectable" in text) == (unknown and gap.n < 4)
+    is_inside = unknown and max(-gap.low, gap.high) < gap.margin
+    assert ("equivalent within" in text) == is_inside
+    assert text.startswith("Undecided") == ("detectable" in text) == (unknown and not is_inside)
     if "Smallest detectable" in text:
         assert shown_number(re.search(r"seeds: ([\d.]+) points", text)[1]) == pytest.approx(
-            100 * gap.reach, abs=0.0501
+            100 * noise.smallest_effect, abs=0.0501
         )
-    assert ("no difference is detectable" in text) == (unknown and gap.n < 4 and gap.reach >= 1)
+    is_hopeless = unknown and not is_inside and noise.smallest_effect >= 1
+    assert ("no difference is detectable" in text) == is_hopeless
+    needed = {int(n.replace(",", "")) for n in re.findall(r"about ([\d,]+) seeds", text)}
+    assert all(n > gap.n for n in needed) and needed <= {noise.seeds_for_1, noise.seeds_for_5}
     assert ("identical" in text) == (gap.mean == gap.low == gap.high == 0)
     numbers = [shown_number(item) for item in re.findall(r"−?\d+\.\d+", text)]
     if "95 % CI" in text:

@@ -11,7 +11,7 @@ from core.export.sheets import escape_formula, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.database.store import Store
 from core.study.picture import matrix_svg
-from core.study.summary import LEARNT, NUMBERS, TEXTS, read_summary
+from core.study.summary import LEARNT, NUMBERS, TEXTS, VERDICT, read_summary
 from core.study.tables import TABLES, export, summary_table
 from tests.studies import fill, study
 from tests.test_study_tables import score
@@ -76,12 +76,14 @@ def test_summary_has_all_read_columns(store):
         *TEXTS,
         *NUMBERS,
         *LEARNT,
+        *VERDICT,
     }
 
 
 def test_file_without_learnt_runs_is_still_read(store, tmp_path):
-    """Read a summary from before 2026-11-29, which has no columns on learnt runs."""
-    table = summary_table(store, fill(store, study(), score)).drop(columns=list(LEARNT))
+    """Read a summary from before 2026-11-29, without columns on learnt runs and verdicts."""
+    new_columns = [*LEARNT, *VERDICT]
+    table = summary_table(store, fill(store, study(), score)).drop(columns=new_columns)
     write_csv(table, tmp_path / "old.csv")
     old = read_summary(tmp_path / "old.csv")
     assert "runs learnt" not in matrix_svg(old) and len(old) == len(table)

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.measure.verdicts import MARGIN
 from core.model.config import Config
 from core.settings.device import Machine
-from core.study.file import parse, read
+from core.study.file import margin_of, parse, read
 from core.study.plan import MODEL, SETTINGS, TRAINING, Run, StudyError, read_run
 from core.tasks import task
 from core.train import Training, start
@@ -249,6 +250,8 @@ MISTAKES = {
         HEAD + f"[axes]\ndropout = {SHARES}\nweight_decay = {SHARES}",
         "the limit is 100,000.",
     ),
+    "a margin": (HEAD + "margin = 0", "margin is 0; it must be a number of percentage points"),
+    "a margin of a task": (HEAD + '[task.copy]\nmargin = "2"', "task.copy.margin is “2”"),
     "curly quotes": (
         HEAD.replace('"a study"', "“a study”"),
         "no-break spaces from a word processor",
@@ -259,6 +262,13 @@ MISTAKES = {
         "would need about",
     ),
 }
+
+
+def test_margin_is_of_the_task_else_of_the_study():
+    text = HEAD + "margin = 1.5\n[task.copy]\nmargin = 4\n"
+    assert margin_of(text, "copy") == 0.04 and margin_of(text, "reverse") == 0.015
+    assert margin_of(HEAD, "copy") == MARGIN
+    assert [run.hash for run in parse(text).runs] == [run.hash for run in parse(HEAD).runs]
 
 
 @pytest.mark.parametrize("text, words", MISTAKES.values(), ids=MISTAKES)

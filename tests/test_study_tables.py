@@ -669,6 +669,13 @@ def test_picture_description_matches_table(store, outcomes):
             nothing = "diverged" if line.diverged else "…"
             assert words == [nothing if math.isnan(line.accuracy) else "no baseline"]
             continue
+        is_equivalent = line.verdict == "equivalent"
+        assert (
+            is_equivalent
+            == (words[0] == "=")
+            == (not base and -line.margin < low and high < line.margin and line.p >= 0.05)
+        )
+        words = words[is_equivalent:]
         assert (
             number(words[0]) == pytest.approx(100 * value, abs=0.0501) and ("%" in words[0]) == base
         )

@@ -10,16 +10,22 @@ from hypothesis import strategies as some
 from scipy import stats
 
 from core.experiments.training.sentences import describe_gap, format_learnt
+from core.measure.power import power, seeds_for, smallest_effect
 from core.measure.verdicts import (
+    DIFFERENCE,
+    EQUIVALENT,
+    NO_NOISE,
+    UNDECIDED,
     Facts,
     compare_counts,
     compare_runs,
     describe_learnt,
     has_two_groups,
+    measure_noise,
     pair_runs,
 )
 from core.tasks import task
-from tests.holm import verdicts
+from tests.holm import verdict, verdicts
 from ui.training.interactions import describe_largest_effect
 
 FACTS = Facts(0.5, 1000)
@@ -51,8 +57,95 @@ def test_differences_match_scipy(models):
         if all(not abs(line[-1] - 0.05) < 1e-6 for line in expected.values()):
             assert actual == pytest.approx(expected[index], rel=1e-6, abs=1e-9, nan_ok=True)
         assert difference.clear == (difference.p < 0.05)
+        _, low, high, _, p = actual
+        assert difference.verdict == verdict(p, low, high, FACTS.margin)
         if not math.isnan(difference.low):
             assert difference.clear == (difference.low > 0 or difference.high < 0)
+
+
+@pytest.mark.parametrize(
+    ("values", "margin", "expected"),
+    [
+        ([0.901, 0.899, 0.902, 0.9, 0.898], 0.02, EQUIVALENT),
+        ([0.901, 0.899, 0.902, 0.9, 0.898], 0.001, UNDECIDED),  # narrower than the interval
+        ([0.905, 0.906, 0.904, 0.905, 0.906], 0.02, DIFFERENCE),  # significant, if small
+        ([0.93, 0.87, 0.95, 0.88, 0.9], 0.02, UNDECIDED),
+        ([0.9, 0.9], 0.02, UNDECIDED),
+        ([0.9, 0.9, 0.9], 0.02, EQUIVALENT),
+        ([0.912, 0.93, 0.9, 0.918, 0.895], 0.02, UNDECIDED),  # the mean is inside, an end is not
+    ],
+)
+def test_verdict_follows_from_interval_and_margin(values, margin, expected):
+    base = dict.fromkeys(range(len(values)), 0.9)
+    facts = FACTS._replace(margin=margin)
+    difference = compare({"a": (by_seed(*values), base)}, facts)["a"]
+    assert difference.verdict == expected and difference.margin == margin
+    text = describe_gap(difference)
+    assert ("equivalent within" in text) == (
+        expected == EQUIVALENT and any(values) and (difference.low < difference.high)
+    )
+    assert text.startswith("Undecided") == (expected == UNDECIDED and difference.n > 2)
+
+
+def test_equivalence_is_two_one_sided_tests():
+    """Each at half of the corrected level, as SciPy computes them."""
+    generator = np.random.default_rng(0)
+    for n in (3, 5, 10, 20):
+        for spread in (0.005, 0.01, 0.02):
+            gaps = generator.normal(0.004, spread, n).round(6)
+            base = dict.fromkeys(range(n), 0.5)
+            values = {seed: 0.5 + gap for seed, gap in enumerate(gaps.tolist())}
+            difference = compare({"a": (values, base)})["a"]
+            sides = (
+                stats.ttest_1samp(gaps, -0.02, alternative="greater").pvalue,
+                stats.ttest_1samp(gaps, 0.02, alternative="less").pvalue,
+            )
+            if not difference.clear:
+                assert (difference.verdict == EQUIVALENT) == (max(sides) < 0.025)
+
+
+def test_noise_matches_scipy():
+    values = by_seed(0.9, 0.93, 0.91, 0.95, 0.92, math.nan)
+    base = by_seed(0.91, 0.92, 0.93, 0.94, 0.9, 0.9)
+    noise = measure_noise(values, base, 1000, comparisons=4)
+    gaps = np.array([values[seed] - base[seed] for seed in range(5)])
+    exact = stats.permutation_test((gaps,), np.mean, permutation_type="samples", n_resamples=np.inf)
+    assert noise.p_exact == pytest.approx(exact.pvalue)
+    assert noise.p_exact_least == 0.0625
+    first, second = ([side[seed] for seed in range(5)] for side in (values, base))
+    assert noise.correlation == pytest.approx(stats.pearsonr(first, second).statistic)
+    assert noise.spread == pytest.approx(gaps.std(ddof=1))
+    assert noise.seeds_for_1 > noise.seeds_for_5 >= 3
+    assert power(noise.smallest_effect, noise.spread, 5, 1 - 0.05 / 4) == pytest.approx(0.8)
+    assert measure_noise(by_seed(0.9, 0.8), base, 1000) == pytest.approx(NO_NOISE, nan_ok=True)
+    equal = measure_noise(by_seed(1.0, 1.0, 1.0), by_seed(1.0, 1.0, 1.0), 1000)
+    assert math.isnan(equal.correlation) and equal.spread == 1 / 1000 and equal.p_exact == 1
+
+
+@pytest.mark.parametrize("level", [0.95, 1 - 0.05 / 11])
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_power_matches_noncentral_t(n, level):
+    critical = stats.t.ppf((1 + level) / 2, n - 1)
+    for effect in (0.0, 0.5, 1.0, 3.0):
+        shift = effect * math.sqrt(n)
+        expected = stats.nct.sf(critical, n - 1, shift) + stats.nct.cdf(-critical, n - 1, shift)
+        assert power(effect, 1.0, n, level) == pytest.approx(expected, abs=1e-9)
+    found = smallest_effect(0.03, n, level)
+    assert power(found, 0.03, n, level) == pytest.approx(0.8)
+    assert seeds_for(found, 0.03, level) == n
+    assert seeds_for(found * 0.99, 0.03, level) == n + 1
+
+
+def test_power_is_the_share_of_simulated_studies():
+    generator = np.random.default_rng(0)
+    gaps = generator.normal(1.5, 1.0, (20_000, 5))
+    found = stats.ttest_1samp(gaps, 0, axis=1).pvalue < 0.05
+    assert power(1.5, 1.0, 5, 0.95) == pytest.approx(found.mean(), abs=0.01)
+
+
+def test_more_seeds_than_anybody_trains_are_not_counted():
+    assert math.isinf(seeds_for(0.0001, 0.1, 0.95)) and seeds_for(0.05, 0.0, 0.95) == 3
+    assert math.isnan(seeds_for(0.01, math.nan, 0.95))
 
 
 def test_two_seeds_give_no_verdict():

@@ -374,7 +374,7 @@ def draw_shipped_matrix(look: StartLook):
         )
     st.caption(
         f"{about}Change in percentage points, mean of {count(cells.seeds.max(), 'seed')}. "
-        f"Faded cells are not significant (paired t-test, Holm-corrected).{shortened} "
+        f"“=”: equivalent within the margin. Faded: undecided.{shortened} "
         "Click a cell for its learning curves.",
         help=explain_terms("Holm", "paired t"),
     )

@@ -136,7 +136,7 @@ def paired(
     both = [values[seed] - base[seed] for seed in values if seed in base]
     both = [difference for difference in both if not math.isnan(difference)]
     mean, error = _mean_and_error(both)
-    if len(both) > 1 and mean:
+    if len(both) > 1 and any(both):
         error = max(error, least_spread / math.sqrt(len(both)))
     reach = half_width(error, len(both), level)
     gap = Interval(mean, *clip_interval(mean - reach, mean + reach, within), len(both))

@@ -11,31 +11,57 @@ The rule, whose false claims `python -m benchmarks.verdicts` counts:
 - Two models of such a task that are not in two groups themselves, and not on different sides of the
   threshold, are compared by their means.
 - Several comparisons are corrected together (Holm, 1979).
+
+Each comparison has one of three verdicts. "difference": p is below 0.05. "equivalent": it is not,
+and the corrected interval lies inside ± a margin that was stated before the runs. That is two
+one-sided t-tests (Schuirmann, 1987), each at half of the corrected level. "undecided": neither.
+That no difference was found never means that there is none. Equivalence speaks of the means of such
+runs: five runs that all learnt a task do not show that one in ten would not.
 """
 
 import functools
 import importlib
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from fractions import Fraction
 from typing import NamedTuple, TypeVar
 
-from core.measure.intervals import LEVEL, Paired, Within, correct_together, interval, paired
+import numpy as np
+
+from core.measure.intervals import (
+    LEVEL,
+    Paired,
+    Within,
+    correct_together,
+    interval,
+    paired,
+    sign_flips,
+)
+from core.measure.power import seeds_for, smallest_effect
 
 CHANGE: Within = (-1.0, 1.0)  # of the difference of two accuracies
 DIGITS = 6  # that count in a difference: an accuracy is a float32
 LEAST_SEEDS = 3  # for a verdict
 # Least distance between the runs of a model that learnt the task and those that did not.
 APART = 0.2
+MARGIN = 0.02  # of a difference that does not matter, where a study states no other
+DIFFERENCE, EQUIVALENT, UNDECIDED = "difference", "equivalent", "undecided"
+SHOWN_POINTS = (1, 5)  # differences for which it is said how many seeds would show them
 
 Key = TypeVar("Key", bound=Hashable)
 Values = Mapping[int, float]  # seed -> accuracy; NaN for a run that diverged or is missing
 
 
 class Facts(NamedTuple):
-    """Facts of a task: the accuracy from which a run has learnt it, and the number of answers."""
+    """What a verdict needs to know of a task.
+
+    learnt_from: accuracy from which a run has learnt it. answers: number of test answers. margin:
+    models whose accuracies differ by less are equivalent.
+    """
 
     learnt_from: float
     answers: int
+    margin: float = MARGIN
 
 
 class Pair(NamedTuple):
@@ -67,6 +93,7 @@ class Difference(NamedTuple):
     """Mean difference of accuracies, its interval, p of the verdict and reach; see Paired.
 
     shares: where the mean says little, what is compared instead; the interval is then NaN.
+    margin: of equivalence.
     """
 
     mean: float
@@ -76,14 +103,36 @@ class Difference(NamedTuple):
     p: float
     reach: float
     shares: Shares | None = None
+    margin: float = MARGIN
 
     @property
     def clear(self) -> bool:
         """Whether the difference is significant."""
         return self.p < 1 - LEVEL
 
+    @property
+    def verdict(self) -> str:
+        """Verdict on the difference; see find_verdict."""
+        return find_verdict(self.p, self.low, self.high, self.margin)
+
 
 NOTHING = Difference(math.nan, math.nan, math.nan, 0, math.nan, math.nan)
+
+
+def find_verdict(p: float, low: float, high: float, margin: float) -> str:
+    """Return DIFFERENCE, EQUIVALENT or UNDECIDED.
+
+    Args:
+        p: Corrected p of the difference; NaN with too few seeds.
+        low: Lower end of its corrected interval; NaN without one.
+        high: Upper end.
+        margin: Largest difference that does not matter.
+    """
+    if p < 1 - LEVEL:
+        return DIFFERENCE
+    if -margin < low and high < margin:  # False for NaN
+        return EQUIVALENT
+    return UNDECIDED
 
 
 def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
@@ -111,7 +160,11 @@ def compare_runs(pairs: Mapping[Key, Pair], within: Within = CHANGE) -> dict[Key
 
     within: range of possible differences.
     """
-    return correct_together(lambda key, level: _compare(pairs[key], within, level), pairs)
+    differences = correct_together(lambda key, level: _compare(pairs[key], within, level), pairs)
+    return {
+        key: difference._replace(margin=pairs[key].facts.margin)
+        for key, difference in differences.items()
+    }
 
 
 def _compare(pair: Pair, within: Within, level: float) -> Difference:
@@ -176,3 +229,63 @@ def describe_learnt(values: Iterable[float], learnt_from: float) -> dict[str, fl
         "learnt_low": mean.low,
         "learnt_high": mean.high,
     }
+
+
+class Noise(NamedTuple):
+    """Noise of a paired comparison over seeds: what it allows to see. For information only.
+
+    Attributes:
+        p_exact: p of the exact test by sign flips (Fisher, 1935), not corrected.
+        p_exact_least: Least p that this test can have with so many seeds.
+        correlation: Of the two models' accuracies over seeds; pairing helps only where it is
+            above 0.
+        spread: Standard deviation of the differences, at least one test answer.
+        smallest_effect: Smallest difference that these seeds show (core.measure.power).
+        seeds_for_1: Number of seeds that would show one percentage point.
+        seeds_for_5: Number of seeds that would show five.
+    """
+
+    p_exact: float = math.nan
+    p_exact_least: float = math.nan
+    correlation: float = math.nan
+    spread: float = math.nan
+    smallest_effect: float = math.nan
+    seeds_for_1: float = math.nan
+    seeds_for_5: float = math.nan
+
+
+NO_NOISE = Noise()
+
+
+def measure_noise(values: Values, base: Values, answers: int, comparisons: int = 1) -> Noise:
+    """Measure the noise of a model's and its baseline's accuracies; NaN with too few seeds.
+
+    Args:
+        values: Accuracies by seed.
+        base: Those of the baseline.
+        answers: Number of test answers.
+        comparisons: How many comparisons are corrected together; effects and seeds are for the
+            level of the first of them.
+    """
+    seeds = [seed for seed in values if not math.isnan(values[seed] - base.get(seed, math.nan))]
+    if len(seeds) < LEAST_SEEDS:
+        return NO_NOISE
+    both = np.array([(values[seed], base[seed]) for seed in seeds])
+    gaps = both[:, 0] - both[:, 1]
+    spread = max(float(gaps.std(ddof=1)), 1 / answers)
+    level = 1 - (1 - LEVEL) / comparisons
+    varies = bool((np.ptp(both, 0) > 0).all())
+    return Noise(
+        _flip_signs(tuple(np.round(gaps * answers).astype(int).tolist()), answers),
+        2.0 ** (1 - len(seeds)),
+        float(np.corrcoef(both.T)[0, 1]) if varies else math.nan,
+        spread,
+        smallest_effect(spread, len(seeds), level),
+        *(seeds_for(points / 100, spread, level) for points in SHOWN_POINTS),
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _flip_signs(gaps: tuple[int, ...], answers: int) -> float:
+    """Return the exact p of differences that are given in test answers."""
+    return sign_flips([Fraction(gap, answers) for gap in gaps])

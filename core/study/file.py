@@ -14,6 +14,7 @@ from typing import Any
 
 from core.experiments.training.plan import BASELINE, Trial
 from core.experiments.training.plan import list_guards as guards_of
+from core.measure.verdicts import MARGIN
 from core.model.config import Config
 from core.model.variants import ablation, decode, encode, name_of
 from core.settings.device import Machine
@@ -37,6 +38,7 @@ KEYS = (
     "question",
     "tasks",
     "seeds",
+    "margin",
     "device",
     "dtype",
     "base",
@@ -118,6 +120,7 @@ class _Reader:
         question = self.read_text("question")
         machine = self.read_machine()
         seeds = self.read_seeds()
+        self.check_margin(("margin",), self.document.get("margin"))
         base = self.read_changes(("base",), MODEL) | self.read_changes(("training",), TRAINING)
         setups = self.read_setups(base)
         variants = self.read_variants()
@@ -208,6 +211,16 @@ class _Reader:
         )
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]
+
+    def check_margin(self, path: KeyPath, value: Any) -> None:
+        """Note a problem if a margin of equivalence is given and is no number of points."""
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is None or (is_number and 0 < value < 100):
+            return
+        self.problems.append(
+            f"{write_key(path)} is {shorten(value)}; it must be a number of percentage points above"
+            " 0 and below 100: models that differ by less are equivalent."
+        )
 
     def read_equal(self) -> str:
         """Read what is equal for all models of a task, a key of core.train.match.
@@ -347,8 +360,10 @@ class _Reader:
         setups = []
         for name in dict.fromkeys(names):
             table = tables.get(name, {})
-            changes = self.read_changes(("task", name), SETTINGS, table, ("task", "variants"))
+            own_keys = ("task", "variants", "margin")
+            changes = self.read_changes(("task", name), SETTINGS, table, own_keys)
             table = table if isinstance(table, dict) else {}
+            self.check_margin(("task", name, "margin"), table.get("margin"))
             task_name = table.get("task", name)
             if not can_be_called(name):
                 self.problems.append(f"a task cannot be called {shorten(name)}: {CALLED}.")
@@ -525,6 +540,14 @@ def search_of(source: str) -> str:
     if isinstance(search, str):
         return search
     return "" if search else "none"
+
+
+def margin_of(source: str, task_name: str) -> float:
+    """Return the margin of equivalence that a study's text states for a task, as a share."""
+    document = tomllib.loads(source)
+    table = document.get("task", {}).get(task_name, {})
+    points: float = table.get("margin", document.get("margin", 100 * MARGIN))
+    return points / 100
 
 
 def describe_guards(source: str) -> list[str]:

@@ -16,13 +16,14 @@ from core.experiments.training.plan import BASELINE
 from core.experiments.training.sentences import (
     decimals_of,
     format_learnt,
+    format_margin,
     format_percent,
     format_points,
 )
 from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.figures.svg import picture
-from core.measure.intervals import LEVEL
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED, find_verdict
 from core.settings.wording import count, fixed
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
@@ -37,7 +38,7 @@ ROW = 40
 LOW = 34
 LINE = 15
 LETTER = 7.6
-PALE = 0.4  # of the colour, where a difference cannot be told from seed noise
+PALE = 0.4  # of the colour, where a difference is not significant
 LETTERS = 12, 26  # of a task's name in one line, and of a variant's
 GROUP = 24  # height of the names of groups of columns
 FEW = 2  # columns beside which there is room for longer names of variants
@@ -216,7 +217,7 @@ def describe_cell(line: Line) -> str:
         return f"{first} {got}); same as the baseline on every seed.{note}"
     noise = ", too few seeds for a verdict"
     if not math.isnan(line.p):
-        noise = "" if _is_significant(line) else ", not significant"
+        noise = _describe_verdict(line)
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
     if math.isnan(line.difference_low):
         return f"{first} {format_points(line.difference, fine)} points{noise}; {got}).{note}"
@@ -249,9 +250,18 @@ def _format_learnt_mean(line: Line) -> str:
     return f", mean {format_percent(line.learnt_accuracy)} of those that did, {span}"
 
 
-def _is_significant(line: Line) -> bool:
-    """Return whether a cell's difference is significant."""
-    return bool(line.p < 1 - LEVEL)
+def verdict_of(line: Line) -> str:
+    """Return the verdict on a cell's difference; also in a file from before that column."""
+    margin = getattr(line, "margin", MARGIN)
+    return find_verdict(line.p, line.difference_low, line.difference_high, margin)
+
+
+def _describe_verdict(line: Line) -> str:
+    """Describe the verdict on a cell behind its difference; "" if it is significant."""
+    verdict = verdict_of(line)
+    if verdict == EQUIVALENT:
+        return f", equivalent within {format_margin(getattr(line, 'margin', MARGIN))}"
+    return "" if verdict == DIFFERENCE else ", undecided"
 
 
 def _all_diverged(line: Line) -> bool:
@@ -268,9 +278,14 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
         f'<rect class="paper" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     )
     note = _all_diverged(line)
-    quiet = line.variant != BASELINE and not note and not _is_significant(line)
+    verdict = verdict_of(line)
+    is_compared = line.variant != BASELINE and not note
+    is_equivalent = is_compared and verdict == EQUIVALENT
+    is_undecided = is_compared and verdict == UNDECIDED
     if line.variant != BASELINE and (note or value):
-        share = 0.0 if math.isnan(value) else min(1.0, abs(value)) * (PALE if quiet else 1)
+        share = 0.0 if math.isnan(value) else min(1.0, abs(value))
+        if is_equivalent or is_undecided:
+            share *= PALE
         if note:
             share = 1.0
         kind = "less" if note or value < 0 else "more"
@@ -285,7 +300,9 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
     if not intervals:
         second = ""
         first = fixed(100 * value, 0) if math.isfinite(value) else first
-    noise = " noise" if quiet else ""
+    if is_equivalent:
+        drawn += _words_svg(x + COLUMN - 7, y + 15, ["="], "small end")
+    noise = " noise" if is_undecided else ""
     first_y = y + (18 if second else height / 2 + 6)
     drawn += _words_svg(x + COLUMN / 2, first_y, [first], f"middle{noise}")
     if second:

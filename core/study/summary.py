@@ -9,6 +9,7 @@ from pandas.api.types import is_numeric_dtype
 
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import read_csv
+from core.measure.verdicts import Noise
 from core.settings.wording import distinct, shorten
 from core.study.plan import StudyError
 from core.study.training_link import read_query
@@ -33,8 +34,9 @@ NUMBERS = (
     "seconds",
 )
 
-# Columns on runs that learnt the task, which files from before them do not have.
+# Columns that earlier files do not have: on runs that learnt the task, on verdict and noise.
 LEARNT = ("learnt", "two_groups", "learnt_accuracy", "learnt_low", "learnt_high")
+VERDICT = ("verdict", "margin", *Noise._fields)
 
 # the columns of a study whose rates were searched
 AS_SET = "shared learning rate"
@@ -69,6 +71,8 @@ def read_summary(path: str | Path) -> pd.DataFrame:
     wrong = [name for name in NUMBERS if not is_numeric_dtype(table[name]) and len(table)]
     if empty or wrong:
         raise StudyError([f"{path} is incomplete: check column {(empty + wrong)[0]}."])
+    if "verdict" in table:
+        table["verdict"] = table.verdict.fillna("")  # of a baseline
     return table
 
 

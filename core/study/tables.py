@@ -14,19 +14,22 @@ from core.experiments.training.results import RANGE, facts_of, gaps
 from core.export.sheets import write_csv
 from core.measure.intervals import interval
 from core.measure.verdicts import (
+    NO_NOISE,
     NOTHING,
     Difference,
+    Noise,
     Pair,
     Values,
     compare_runs,
     describe_learnt,
+    measure_noise,
     pair_runs,
 )
 from core.settings.device import Machine
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
-from core.study.file import describe_guards, search_of, without_rate
+from core.study.file import describe_guards, margin_of, search_of, without_rate
 from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
 from core.study.training_link import format_address, link_parameters
 from core.tasks import task
@@ -70,14 +73,21 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
     difference to the task's baseline, difference_low, difference_high, p (core/measure/verdicts.py,
     on the seeds that both have, corrected for all variants of the task, Holm), as on the Training
-    page; the columns of describe_learnt;
-    chance, best (of the task); parameters, flops (of one sequence, forward), steps, seconds (of a
-    worker, on average); link: opens the cell on the page Training. Needs no run to be done.
+    page; verdict and margin (of equivalence), the columns of core.measure.verdicts.Noise and of
+    describe_learnt; chance, best (of the task); parameters, flops (of one sequence, forward),
+    steps, seconds (of a worker, on average); link: opens the cell on the page Training. Needs no
+    run to be done.
     """
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
-    return _summarise_cells(cells, store.results(study), store.specs(study))
+    source = find_source(store, study)
+    return _summarise_cells(cells, store.results(study), store.specs(study), source)
+
+
+def find_source(store: Store, study: int) -> str:
+    """Return the text of a study's file, given its id; "" for an unknown id."""
+    return next((entry.source for entry in store.studies() if entry.id == study), "")
 
 
 def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
@@ -85,7 +95,7 @@ def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
 
     Its column guards says what was equal for all models or searched.
     """
-    source = next((entry.source for entry in store.studies() if entry.id == study), "")
+    source = find_source(store, study)
     search = search_of(source)
     table = (
         summary_table(store, study) if search == "none" else searched_table(store, study, search)
@@ -116,7 +126,8 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
         specs[key] = specs[key if search else (often.task, often.variant)]
         cells[key] = [run for run, _ in several]
         rates.append(count_rates(best_rates))
-    return _summarise_cells(cells, last, specs, search or "none").assign(rates=rates)
+    source = find_source(store, study)
+    return _summarise_cells(cells, last, specs, source, search or "none").assign(rates=rates)
 
 
 def choose_rates(
@@ -158,6 +169,7 @@ def _summarise_cells(
     cells: Mapping[Name, Sequence[Line]],
     last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
+    source: str,
     search: str = "none",
 ) -> pd.DataFrame:
     """Return the summary of cells, one line each, with the columns of summary_table.
@@ -166,6 +178,7 @@ def _summarise_cells(
         cells: (task, variant) -> its runs, one per seed.
         last_accuracy: Run id -> accuracy at its end.
         specs: (task, variant) -> spec of one of its runs.
+        source: Text of the study's file.
         search: Key of the menu of searches, for links.
     """
     accuracy = {
@@ -173,14 +186,23 @@ def _summarise_cells(
         for key, several in cells.items()
     }
     off_by: dict[Name, Difference] = {}
+    noise: dict[Name, Noise] = {}
     for name in dict.fromkeys(name for name, _ in cells):
         base = accuracy.get((name, BASELINE), {})
         several = [key for key in cells if key[0] == name and key[1] != BASELINE]
         if several:
             _, training = read_settings(specs[several[0]])
-            off_by |= gaps(training, {key: (accuracy[key], base) for key in several})
+            pairs = {key: (accuracy[key], base) for key in several}
+            differences = gaps(training, pairs, margin_of(source, name))
+            comparisons = sum(not math.isnan(gap.p) for gap in differences.values())
+            answers = facts_of(training).answers
+            for key, pair in pairs.items():
+                noise[key] = measure_noise(*pair, answers, comparisons)
+            off_by |= differences
     return pd.DataFrame(
-        _summarise_cell(key, runs, specs, accuracy[key], off_by.get(key), search)
+        _summarise_cell(
+            key, runs, specs, accuracy[key], off_by.get(key), noise.get(key, NO_NOISE), search
+        )
         for key, runs in cells.items()
     )
 
@@ -205,6 +227,7 @@ def _summarise_cell(
     specs: Mapping[Name, str],
     accuracy_by_seed: Mapping[int, float],
     difference: Difference | None,
+    noise: Noise,
     search: str,
 ) -> dict[str, Any]:
     """Return a summary's line of one task and variant: column -> value, as in summary_table.
@@ -215,11 +238,13 @@ def _summarise_cell(
         specs: Spec of one run by (task, variant).
         accuracy_by_seed: Their accuracy by seed.
         difference: The difference to the baseline; None for a baseline.
+        noise: The noise of this comparison.
         search: Key of the menu of searches, for the link.
     """
     spec = specs[cell]
     baseline = specs.get((cell[0], BASELINE))
     mean = interval(accuracy_by_seed.values(), RANGE)
+    verdict = difference.verdict if difference else ""
     difference = difference or NOTHING
     config, training = read_settings(spec)
     learnt = task[training.task]
@@ -239,6 +264,9 @@ def _summarise_cell(
         "difference_low": difference.low,
         "difference_high": difference.high,
         "p": difference.p,
+        "verdict": verdict,
+        "margin": difference.margin,
+        **noise._asdict(),
         **describe_learnt(accuracy_by_seed.values(), learnt.learnt_from),
         "chance": learnt.chance,
         "best": learnt.best,
@@ -255,7 +283,7 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
     For tasks and variants of the same names, on the seeds that both have: task, variant, settings
     ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
     other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test,
-    corrected for all cells, Holm), seeds.
+    corrected for all cells, Holm), seeds; verdict and margin (as the first study states it).
     """
     sides = []
     for study in (one_study, other):
@@ -269,6 +297,7 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
         sides.append(cells)
     facts: dict[Name, tuple[Any, ...]] = {}
     specs = store.specs(one_study)
+    source = find_source(store, one_study)
     several: dict[str, dict[Name, tuple[Values, Values]]] = {}  # of each task
     for name, line in sides[0].items():
         theirs = sides[1].get(name)
@@ -285,8 +314,12 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
     pairs: dict[Name, Pair] = {}
     for of_task in several.values():
         _, training = read_settings(specs[next(iter(of_task))])
-        pairs |= pair_runs(of_task, facts_of(training))
-    rows = [(*facts[name], *off[:3], off.p, off.n) for name, off in compare_runs(pairs).items()]
+        margin = margin_of(source, next(iter(of_task))[0])
+        pairs |= pair_runs(of_task, facts_of(training, margin))
+    rows = [
+        (*facts[name], *off[:3], off.p, off.n, off.verdict, off.margin)
+        for name, off in compare_runs(pairs).items()
+    ]
     names = [
         "task",
         "variant",
@@ -298,6 +331,8 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
         "high",
         "p",
         "seeds",
+        "verdict",
+        "margin",
     ]
     return pd.DataFrame(rows, columns=names)
 

@@ -12,8 +12,10 @@ from core.experiments.training import results, sentences
 from core.experiments.training.judged import describe_rates, models_at_edge
 from core.experiments.training.plan import SEARCHED, list_guards
 from core.measure.intervals import Interval
+from core.measure.power import MOST
 from core.settings.cache import LRUCache
 from core.settings.setting import ConfigError
+from core.settings.wording import fixed
 from core.study.curves import Made
 from core.study.plan import Run
 from core.tasks import task
@@ -21,7 +23,7 @@ from core.train import Row
 from core.workers.job import ROW
 from ui.kit import pins
 from ui.kit.jobs import StartedTrainings
-from ui.kit.page import literal, table
+from ui.kit.page import caption, literal, table
 from ui.kit.takeaway import offer_table
 from ui.pictures.curves import Line, Panel, draw_curves
 
@@ -165,6 +167,15 @@ def cache_rows(store, number: int, study: str, task: str, variant: str):
 
 
 # With the rest as wide as a page of 1280 pixels.
+VERDICTS = (
+    "difference: significant. equivalent: the interval lies within {margin}. undecided: neither;"
+    " more seeds may tell."
+)
+NOISE = (
+    "Spread: standard deviation of the paired differences. Pairing by seed helps where the"
+    " correlation is above 0. Exact p: sign flips, not corrected, for comparison. Detectable: found"
+    " in 80 % of studies with this spread; a spread from few seeds is itself uncertain."
+)
 WIDTHS = {
     "model": 125,
     "accuracy, %": 120,
@@ -260,6 +271,7 @@ def draw_costs(trainings):
                 format_p(row.p, row.difference_low, row.difference_high)
                 for row in summary.itertuples()
             ],
+            "verdict": [row.verdict or "–" for row in summary.itertuples()],
             "steps to 90 %": [
                 format_arrival(row.steps_to_90, row.seeds_at_90, len(trainings.plan.seeds))
                 for row in summary.itertuples()
@@ -280,10 +292,50 @@ def draw_costs(trainings):
         "Accuracy and cost of each model.",
         exported=summary,
         width="stretch",
-        column_config={
-            name: st.column_config.Column(width=width) for name, width in widths.items()
-        },
+        column_config={name: st.column_config.Column(width=width) for name, width in widths.items()}
+        | {"verdict": st.column_config.Column(help=VERDICTS.format(margin=format_margin(summary)))},
     )
+    draw_noise(summary)
+
+
+def draw_noise(summary):
+    """Draw the table of noise over seeds, and of the seeds that would show more, in a fold."""
+    rows = summary[summary.spread.notna()]
+    if rows.empty:
+        return
+    with st.expander("Noise over seeds, and seeds needed"):
+        shown = pd.DataFrame(
+            {
+                "model": rows.variant,
+                "spread, points": [
+                    sentences.format_points(row.spread) for row in rows.itertuples()
+                ],
+                "correlation of pairs": rows.correlation.map(format_correlation),
+                "exact p (least possible)": [
+                    f"{row.p_exact:.2g} ({row.p_exact_least:.2g})" for row in rows.itertuples()
+                ],
+                "smallest detectable, points": rows.smallest_effect.map(sentences.format_points),
+                "seeds for 5 points": rows.seeds_for_5.map(format_seeds_needed),
+                "seeds for 1 point": rows.seeds_for_1.map(format_seeds_needed),
+            }
+        )
+        table(shown, "Noise over seeds of each comparison.", exported=rows, width="stretch")
+        caption(NOISE)
+
+
+def format_margin(summary) -> str:
+    """Format the margin of equivalence of a summary: "±2 points"."""
+    return sentences.format_margin(summary.margin.iloc[0])
+
+
+def format_correlation(correlation: float) -> str:
+    """Format a correlation; "–" where one of the models has the same accuracy on all seeds."""
+    return "–" if math.isnan(correlation) else fixed(correlation, 2)
+
+
+def format_seeds_needed(seeds: float) -> str:
+    """Format a number of seeds; more than 1,000 are not counted."""
+    return f"> {MOST:,}" if math.isinf(seeds) else f"{seeds:,.0f}"
 
 
 def format_accuracies(summary, several: bool) -> list[str]:

@@ -1,5 +1,6 @@
 """Views of a study. They read only the store, wherever the study is trained."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -8,13 +9,14 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training.plan import BASELINE
-from core.measure.intervals import LEVEL
+from core.experiments.training.sentences import format_margin
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED
 from core.model.variants import MOST
 from core.settings.environment import remove_paths
 from core.settings.wording import count
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
-from core.study.picture import describe_cell, shown_name
+from core.study.picture import describe_cell, shown_name, verdict_of
 from core.study.plan import StudyError
 from core.study.summary import in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
@@ -265,12 +267,14 @@ def compare(context):
         )
         return
     selected: Any = select_cells(compared, context.look)
-    n_clear = int((selected.p < 1 - LEVEL).sum())
+    n_clear = int((selected.verdict == DIFFERENCE).sum())
+    n_equal = int((selected.verdict == EQUIVALENT).sum())
     same = (selected.settings == "same").sum()
     figure(
         f"{context.name} vs {name}",
         f"{count(len(selected), 'shared cell')} ({same} with the same settings); "
-        f"{count(n_clear, 'significant difference')} (paired t-test, Holm-corrected).",
+        f"{count(n_clear, 'significant difference')} (paired t-test, Holm-corrected), {n_equal}"
+        " equivalent within the margin.",
     )
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % CI low", "high": "95 % CI high"}
@@ -304,8 +308,9 @@ def source(context):
 
 READING = (
     "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test,"
-    " Holm-corrected per task). Faded: not significant. Where only some runs learnt a task, cells"
-    " say how many did, and these numbers are compared (Boschloo's exact test)."
+    " Holm-corrected per task). “=”: equivalent, the interval lies within the study's margin."
+    " Faded: undecided. Where only some runs learnt a task, cells say how many did, and these"
+    " numbers are compared (Boschloo's exact test)."
 )
 
 
@@ -324,6 +329,7 @@ def matrix(context):
         "Change in accuracy by variant and task",
         f"Click a cell to see its learning curves in {TRAINING.name}. {READING}",
     )
+    st.caption(count_verdicts(selected))
     if "guards" in selected and selected.guards.iloc[0] != "none":
         st.caption(describe_guards(selected.guards.iloc[0].split(", ")))
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
@@ -335,6 +341,18 @@ def matrix(context):
         )
         for line in selected[selected.diverged > 0].itertuples():
             st.caption(literal(describe_cell(line)))
+
+
+def count_verdicts(summary) -> str:
+    """Return how many comparisons of a summary have each verdict, and their margins."""
+    rows = list(summary[summary.variant != BASELINE].itertuples())
+    counts = Counter(verdict_of(row) for row in rows)
+    margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
+    within = " or ".join(map(format_margin, margins))
+    return (
+        f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} differ, {counts[EQUIVALENT]} are"
+        f" equivalent (within {within}), {counts[UNDECIDED]} are undecided."
+    )
 
 
 def _cache_cell(context, line):

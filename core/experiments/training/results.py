@@ -10,6 +10,8 @@ import pandas as pd
 from core.experiments.training.plan import Plan
 from core.measure.intervals import Interval, geometric, interval
 from core.measure.verdicts import (
+    MARGIN,
+    NO_NOISE,
     NOTHING,
     Difference,
     Facts,
@@ -17,6 +19,7 @@ from core.measure.verdicts import (
     Values,
     compare_runs,
     describe_learnt,
+    measure_noise,
     pair_runs,
 )
 from core.tasks import task
@@ -117,23 +120,24 @@ def values_by_step(
     ]
 
 
-def facts_of(training: Training) -> Facts:
+def facts_of(training: Training, margin: float = MARGIN) -> Facts:
     """Return what a verdict needs to know of a training's task."""
     learnt = task[training.task]
     _, targets = held_out(training.task, 0, training.length)
-    return Facts(learnt.learnt_from, int(learnt.answer_positions(targets).sum()))
+    return Facts(learnt.learnt_from, int(learnt.answer_positions(targets).sum()), margin)
 
 
 def gaps(
-    training: Training, several: Mapping[Name, tuple[Values, Values]]
+    training: Training, several: Mapping[Name, tuple[Values, Values]], margin: float = MARGIN
 ) -> dict[Name, Difference]:
     """Return the differences of models from their baselines, corrected together.
 
     Args:
         training: Training of all of them.
         several: Accuracies of a model and of its baseline, by seed.
+        margin: Of equivalence.
     """
-    return compare_runs(pair_runs(several, facts_of(training)))
+    return compare_runs(pair_runs(several, facts_of(training, margin)))
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
@@ -142,7 +146,9 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
     loss are means); diverged (how many did); difference to the baseline, difference_low,
     difference_high, p (core/measure/verdicts.py, on the seeds that diverged in neither; corrected
-    for all variants, Holm); the columns of describe_learnt; parameters, parameters_difference
+    for all variants, Holm), verdict and margin (of equivalence), p_exact, p_exact_least,
+    correlation, spread, smallest_effect, seeds_for_1, seeds_for_5 (core.measure.verdicts.Noise);
+    the columns of describe_learnt; parameters, parameters_difference
     (relative); flops (of one sequence, forward), flops_difference; note (how it was widened); loss;
     steps_to_90 (mean over the seeds that came to 90 % right, of the first step at which they had;
     as coarse as the rows are), seeds_at_90 (how many did); guards (what was held alike for all);
@@ -155,8 +161,13 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     rows = []
     facts = facts_of(plan.training)
     compared = differences(runs, plan, step)
+    base_accuracies = scores(runs, plan, base.name, step)
+    comparisons = sum(not math.isnan(gap.p) for gap in compared.values())
     for arm in plan.arms:
         accuracies = scores(runs, plan, arm.name, step)
+        noise = NO_NOISE
+        if arm.name in compared:
+            noise = measure_noise(accuracies, base_accuracies, facts.answers, comparisons)
         mean = interval(accuracies.values(), RANGE)
         off = compared.get(arm.name, NOTHING)
         quick = interval([steps_to(runs[arm.name, seed], NINETY) for seed in plan.seeds])
@@ -172,6 +183,9 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
                 "difference_low": off.low,
                 "difference_high": off.high,
                 "p": off.p,
+                "verdict": off.verdict if arm.name in compared else "",
+                "margin": off.margin,
+                **noise._asdict(),
                 **describe_learnt(accuracies.values(), facts.learnt_from),
                 "loss": interval(scores(runs, plan, arm.name, step, "loss").values()).mean,
                 "parameters": size[arm.name],

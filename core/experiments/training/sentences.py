@@ -9,16 +9,26 @@ from core.experiments.training.results import (
     common_step,
     differences,
     diverged,
+    facts_of,
     mean_accuracy,
     scores,
 )
 from core.measure.intervals import Paired, interval, wilson
-from core.measure.verdicts import CHANGE, DIGITS, LEAST_SEEDS, Difference, Shares
+from core.measure.power import MOST
+from core.measure.verdicts import (
+    CHANGE,
+    DIGITS,
+    EQUIVALENT,
+    LEAST_SEEDS,
+    NO_NOISE,
+    Difference,
+    Noise,
+    Shares,
+    measure_noise,
+)
 from core.model.variants import apply
-from core.settings.wording import fixed, number
+from core.settings.wording import count, fixed, number
 from core.tasks import task
-
-FEW = 3  # seeds, of which it is said what they cannot show
 
 
 def describe_finding(runs: Runs, plan: Plan) -> str:
@@ -53,9 +63,10 @@ def describe_finding(runs: Runs, plan: Plan) -> str:
         for per_seed in (values[name], base)
     )
     some = f" on {len(both)} of {len(plan.seeds)} seeds" if len(both) < len(plan.seeds) else ""
+    noise = measure_noise(values[name], base, facts_of(plan.training).answers, together)
     return (
         f"{diverged_runs}{when} is {a} for “{name}” and {other} for the baseline{some}."
-        f" {describe_gap(with_pairs[name], together)}"
+        f" {describe_gap(with_pairs[name], together, noise)}"
     )
 
 
@@ -77,12 +88,13 @@ def describe_divergence(runs: Runs, plan: Plan) -> str:
     return "".join(parts)
 
 
-def describe_gap(gap: Difference, corrected_for: int = 1) -> str:
-    """Describe a difference of accuracies and its significance; it is corrected already.
+def describe_gap(gap: Difference, corrected_for: int = 1, noise: Noise = NO_NOISE) -> str:
+    """Describe a difference of accuracies and its verdict; it is corrected already.
 
     Args:
         gap: The difference over seeds.
         corrected_for: Number of differences for which it is Holm-corrected together.
+        noise: Its noise over seeds, for what more seeds would show.
     """
     if gap.n < LEAST_SEEDS:
         seeds = "One seed" if gap.n == 1 else "Two seeds"
@@ -98,9 +110,15 @@ def describe_gap(gap: Difference, corrected_for: int = 1) -> str:
     if gap.clear:
         size = format_points(abs(gap.mean), fine)
         return f"That is {size} percentage points {way} ({span}; {test})."
+    margin = format_margin(gap.margin)
+    if gap.verdict == EQUIVALENT:
+        return (
+            f"The models are equivalent within {margin}: the difference is"
+            f" {format_points(gap.mean, fine)} points ({span}; {test})."
+        )
     return (
-        f"The difference, {format_points(gap.mean, fine)} points, is not significant ({span};"
-        f" {test}).{describe_few_seeds(gap)}"
+        f"Undecided: the difference, {format_points(gap.mean, fine)} points, is neither significant"
+        f" nor certainly within {margin} ({span}; {test}).{describe_seeds_needed(gap.n, noise)}"
     )
 
 
@@ -142,16 +160,32 @@ def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str
     return f"{counts}; the difference is {verdict} ({test})."
 
 
-def describe_few_seeds(gap: Difference) -> str:
-    """Describe what two or three seeds cannot show; "" for more seeds."""
-    if gap.n > FEW:
+def format_margin(margin: float) -> str:
+    """Format a margin of equivalence: "±2 points"."""
+    return f"±{number(100 * margin, 2)} points"
+
+
+def describe_seeds_needed(n: int, noise: Noise) -> str:
+    """Describe what n seeds can show with this noise, and how many seeds would show more."""
+    if math.isnan(noise.smallest_effect):
         return ""
-    if gap.reach >= CHANGE[1]:
-        return (
-            f" With {gap.n} seeds and this much noise no difference is detectable: train with more"
-            " seeds."
-        )
-    return f" Smallest detectable difference with {gap.n} seeds: {format_points(gap.reach)} points."
+    if noise.smallest_effect >= CHANGE[1]:
+        first = f" With {n} seeds and this much noise, no difference is detectable"
+    else:
+        points = format_points(noise.smallest_effect)
+        first = f" Smallest detectable difference with {n} seeds: {points} points"
+    needed = [
+        (points, seeds)
+        for points, seeds in ((5, noise.seeds_for_5), (1, noise.seeds_for_1))
+        if seeds > n
+    ]
+    words = [f"{_format_seeds(seeds)} for {count(points, 'point')}" for points, seeds in needed]
+    return f"{'; '.join([f'{first} (80 % power)', *words])}."
+
+
+def _format_seeds(seeds: float) -> str:
+    """Format a number of seeds: "about 40 seeds", "more than 1,000 seeds"."""
+    return f"more than {MOST:,} seeds" if math.isinf(seeds) else f"about {seeds:,.0f} seeds"
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
