@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from core.model.config import Config
 from core.model.variants import apply, decode, name_of
 from core.settings.setting import ConfigError
-from core.study.file import AXES, CHANGES, Ticks, parse, read_ticks
+from core.study.file import AXES, CHANGES, LOOKS, Ticks, parse, read_ticks
 from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
@@ -22,7 +22,8 @@ TICKS = some.builds(
     name=some.text(some.characters(exclude_categories=["Cs"]), max_size=20),
     question=some.text(some.characters(exclude_categories=["Cs"]), max_size=20),
     tasks=some.lists(some.sampled_from(list(task)), unique=True, max_size=3).map(tuple),
-    seeds=some.integers(1, 20),
+    seeds=some.one_of(some.integers(1, 20), some.just(LOOKS)),
+    margin=some.sampled_from([2.0, 0.5, 7.5]),
     changes=some.lists(some.sampled_from(CHANGES), unique=True, max_size=4).map(tuple),
     axes=some.fixed_dictionaries(
         {},
@@ -74,6 +75,8 @@ def test_tickable_changes_have_effects_and_own_names(text):
         "[base]\nn_layers = 2",
         "[training]\nsteps = 5",
         "seeds = [1, 2]",
+        'seeds = "3, 6"',
+        "margin = 60",
         "seeds = 21",
         "seeds = true",
         "device = 'cpu'",
@@ -110,7 +113,7 @@ def test_ticks_and_file_match_both_ways(url):  # noqa: F811
     assert widget(app.button_group, "tick_parts").value == ["norm-none"]
     widget(app.button_group, "tick_tasks").set_value(["copy", "reverse"]).run()
     widget(app.button_group, "tick_parts").set_value(["norm-none", "ffn-off"]).run()
-    widget(app.slider, "tick_seeds").set_value(2).run()
+    widget(app.selectbox, "tick_seeds").set_value(2).run()
     widget(app.multiselect, "tick_others").set_value(["norm-RMSNorm"]).run()
     widget(app.button_group, "tick_placement").set_value(["pre", "post"]).run()
     ticked = read_ticks(area(good(app)).value)
@@ -121,10 +124,16 @@ def test_ticks_and_file_match_both_ways(url):  # noqa: F811
     )
     assert ticked.changes == ("norm-none", "ffn-off", "norm-RMSNorm")
     assert f"{len(parse(ticked.write()).runs)} runs, 2 seeds per model" in texts(app)
+    widget(app.number_input, "tick_margin").set_value(1.5).run()
+    assert "margin = 1.5" in area(app).value
+    widget(app.selectbox, "tick_seeds").set_value(LOOKS).run()
+    assert 'seeds = "5, 10, 20"' in area(good(app)).value and "undecided after 5 seeds" in texts(
+        app
+    )
     area(app).set_value(ticked.write().replace("seeds = 2", "seeds = 4")).run()
-    assert widget(app.slider, "tick_seeds").value == 4
+    assert widget(app.selectbox, "tick_seeds").value == 4
     widget(app.button_group, "tick_tasks").set_value([]).run()  # said, and the ticks stay
-    assert app.error and widget(app.slider, "tick_seeds").value == 4
+    assert app.error and widget(app.selectbox, "tick_seeds").value == 4
     area(app).set_value("[base]\nn_layers = 2").run()
     assert "cannot be edited in the form" in texts(app)
 

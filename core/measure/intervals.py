@@ -162,7 +162,9 @@ class Tested(Protocol):
 Gap = TypeVar("Gap", bound=Tested)
 
 
-def correct_together(compare: Callable[[Key, float], Gap], keys: Iterable[Key]) -> dict[Key, Gap]:
+def correct_together(
+    compare: Callable[[Key, float], Gap], keys: Iterable[Key], looks: int = 1, others: int = 0
+) -> dict[Key, Gap]:
     """Return the difference of each key with a Holm-corrected interval and p (Holm, 1979).
 
     Each interval has the level at which Holm's procedure tests its difference. So where both come
@@ -172,6 +174,9 @@ def correct_together(compare: Callable[[Key, float], Gap], keys: Iterable[Key]) 
     Args:
         compare: Returns the difference of a key with its interval at a level, and its own p.
         keys: Keys of the differences that are corrected together.
+        looks: How often the same differences are tested, with more seeds each time: each look may
+            make this part of the errors (Bonferroni).
+        others: Number of further differences that count, although they are not tested any more.
     """
     compared = {key: compare(key, LEVEL) for key in keys}
     order = sorted(
@@ -180,12 +185,12 @@ def correct_together(compare: Callable[[Key, float], Gap], keys: Iterable[Key]) 
     )
     p = 0.0
     level = LEVEL
-    for left, key in zip(range(len(order), 0, -1), order):
+    for left, key in zip(range(len(order) + others, others, -1), order):
         # Else one was not told from noise: the rest is held to the level at which that one was
         # tested.
         if p < 1 - LEVEL:
-            level = 1 - (1 - LEVEL) / left
-        p = max(p, min(1.0, left * compared[key].p))
+            level = 1 - (1 - LEVEL) / (left * looks)
+        p = max(p, min(1.0, left * looks * compared[key].p))
         compared[key] = compare(key, level)._replace(p=p)
     return compared
 

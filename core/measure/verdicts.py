@@ -11,6 +11,8 @@ The rule, whose false claims `python -m benchmarks.verdicts` counts:
 - Two models of such a task that are not in two groups themselves, and not on different sides of the
   threshold, are compared by their means.
 - Several comparisons are corrected together (Holm, 1979).
+- A study may look several times, with more seeds each time where a comparison is undecided. Each
+  look may make the same part of the errors (Bonferroni): with three looks, 1.7 %.
 
 Each comparison has one of three verdicts. "difference": p is below 0.05. "equivalent": it is not,
 and the corrected interval lies inside ± a margin that was stated before the runs. That is two
@@ -22,9 +24,9 @@ runs: five runs that all learnt a task do not show that one in ten would not.
 import functools
 import importlib
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -155,16 +157,79 @@ def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dic
     return {key: Pair(*pair, facts, has_groups) for key, pair in several.items()}
 
 
-def compare_runs(pairs: Mapping[Key, Pair], within: Within = CHANGE) -> dict[Key, Difference]:
+def compare_runs(
+    pairs: Mapping[Key, Pair], within: Within = CHANGE, looks: int = 1, others: int = 0
+) -> dict[Key, Difference]:
     """Return the difference of each pair, with verdicts that are corrected together.
 
-    within: range of possible differences.
+    Args:
+        pairs: Models and their baselines, by key.
+        within: Range of possible differences.
+        looks: How often they are compared, with more seeds each time.
+        others: Number of comparisons that were equivalent at an earlier look; they still count.
     """
-    differences = correct_together(lambda key, level: _compare(pairs[key], within, level), pairs)
+    differences = correct_together(
+        lambda key, level: _compare(pairs[key], within, level), pairs, looks, others
+    )
     return {
         key: difference._replace(margin=pairs[key].facts.margin)
         for key, difference in differences.items()
     }
+
+
+class Looked(NamedTuple):
+    """Differences as they were at the look that decided them, and the seeds each one needs now."""
+
+    differences: dict[Any, Difference]
+    seeds: dict[Any, int]
+
+
+def compare_in_looks(
+    several: Mapping[Key, tuple[Values, Values]], facts: Facts, looks: Sequence[int]
+) -> Looked:
+    """Compare models of one task with more seeds at each look, where the look before is undecided.
+
+    A look is complete when all undecided models and their baselines have ended on its seeds. One
+    that is not complete is shown only if it is the first. Models that diverged on too many seeds
+    for a verdict get no more seeds.
+
+    Args:
+        several: (model, baseline), each from seeds 0, 1, … to accuracies. NaN for a run that
+            diverged; runs that have not ended are left out.
+        facts: Of the task.
+        looks: Numbers of seeds, such as (5, 10, 20).
+    """
+    differences: dict[Key, Difference] = {}
+    seeds = dict.fromkeys(several, looks[0])
+    undecided = list(several)
+    n_equivalent = 0
+    for number, n in enumerate(looks):
+        pairs = {key: tuple(_first_seeds(side, n) for side in several[key]) for key in undecided}
+        is_complete = all(len(side) == n for pair in pairs.values() for side in pair)
+        if number and not is_complete:
+            break
+        found = compare_runs(
+            pair_runs({key: (pair[0], pair[1]) for key, pair in pairs.items()}, facts),
+            looks=len(looks),
+            others=n_equivalent,
+        )
+        differences |= found
+        if not is_complete:
+            break
+        undecided = [
+            key
+            for key in undecided
+            if found[key].verdict == UNDECIDED and found[key].n >= LEAST_SEEDS
+        ]
+        n_equivalent += sum(gap.verdict == EQUIVALENT for gap in found.values())
+        if number + 1 < len(looks):
+            seeds |= dict.fromkeys(undecided, looks[number + 1])
+    return Looked(differences, seeds)
+
+
+def _first_seeds(values: Values, n: int) -> dict[int, float]:
+    """Return the accuracies of seeds 0 to n − 1."""
+    return {seed: value for seed, value in values.items() if seed < n}
 
 
 def _compare(pair: Pair, within: Within, level: float) -> Difference:

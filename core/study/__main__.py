@@ -40,6 +40,7 @@ from core.study.database.connection import (
 )
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, progress_of
+from core.study.looks import enrol_needed, find_look
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import NOTHING, Study, StudyError, describe_plan, describe_stored, read_machine
 from core.study.runner import Progress, Runner
@@ -297,6 +298,9 @@ def print_state(store: Store, number: int) -> bool:
     now = progress_of(store, number)
     failed = store.runs(number, FAILED, spec=False)
     print(f"{name}: {now.describe()}.")
+    look = find_look(store, number)
+    if look:
+        print(f"  {look.describe(worker_count())}")
     if now.lost:
         lost = count(now.lost, "running run")
         print(f"  {lost} interrupted, because the process ended; resume reruns them.")
@@ -360,7 +364,7 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
                 f"  {count(len(study.notes), 'variant')} skipped; python -m core.study plan shows"
                 " which and why."
             )
-        enrolled = patiently(lambda: store.enrol(study))
+        enrolled = patiently(lambda: enrol_needed(store, study))
         for sentence in describe_stored(enrolled.ended, enrolled.unwanted):
             print(f"  {sentence}")
         number = enrolled.study

@@ -14,7 +14,7 @@ from typing import Any
 
 from core.experiments.training.plan import BASELINE, Trial
 from core.experiments.training.plan import list_guards as guards_of
-from core.measure.verdicts import MARGIN
+from core.measure.verdicts import LEAST_SEEDS, MARGIN
 from core.model.config import Config
 from core.model.variants import ablation, decode, encode, name_of
 from core.settings.device import Machine
@@ -32,6 +32,9 @@ MAX_CHARACTERS = (
 )
 MAX_RUNS = 100_000
 MAX_NAME = 200  # characters, as in the store's columns
+LOOKS = "5, 10, 20"  # seeds of a study that adds some where models are undecided
+MAX_LOOKS = 5
+MAX_SEEDS_OF_LOOKS = 100
 GUARDS = ("equal", "search")
 KEYS = (
     "name",
@@ -123,6 +126,7 @@ class _Reader:
         self.check_margin(("margin",), self.document.get("margin"))
         base = self.read_changes(("base",), MODEL) | self.read_changes(("training",), TRAINING)
         setups = self.read_setups(base)
+        looks = read_looks(self.document.get("seeds"))
         variants = self.read_variants()
         equal = self.read_equal()
         rates = self.read_rates()
@@ -138,7 +142,17 @@ class _Reader:
         self.check_arms(arms)
         if self.problems:
             raise StudyError(list(dict.fromkeys(self.problems)))
-        return Study(name, question, self.text, plan.plan_runs(arms, seeds, machine), tuple(notes))
+        runs = plan.plan_runs(arms, seeds, machine)
+        first = looks[0] if looks else len(runs)
+        return Study(
+            name,
+            question,
+            self.text,
+            tuple(run for run in runs if run.seed < first or not looks),
+            tuple(notes),
+            looks,
+            tuple(run for run in runs if run.seed >= first and looks),
+        )
 
     def check_count(self) -> None:
         """Raise StudyError for too many runs, before any is built."""
@@ -146,6 +160,7 @@ class _Reader:
             self.document.get(key, default)
             for key, default in (("axes", {}), ("search", []), ("seeds", 5))
         )
+        seeds = max(read_looks(seeds), default=seeds)
         lengths = (
             [_length(values) for values in axes.values() if _length(values)]
             if isinstance(axes, dict)
@@ -194,8 +209,14 @@ class _Reader:
             return Machine()
 
     def read_seeds(self) -> list[int]:
-        """Read the seeds: a list, or a number n for 0 to n − 1; note a problem with others."""
+        """Read the seeds: a list, a number n for 0 to n − 1, or text with the numbers of looks.
+
+        Note a problem with others.
+        """
         value = self.document.get("seeds", 5)
+        looks = read_looks(value)
+        if looks:
+            return list(range(looks[-1]))
         seed = Config.settings()["seed"]
         is_number = isinstance(value, int) and not isinstance(value, bool)
         numbers = list(range(value)) if is_number else value
@@ -207,7 +228,9 @@ class _Reader:
             ):
                 return numbers
         allowed = (
-            f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}"
+            f"how many (seeds 0, 1, …), a list of different whole numbers from 0 to {seed.high}, or"
+            f" text such as {LOOKS!r}: more seeds where models are undecided (2 to {MAX_LOOKS}"
+            f" increasing numbers from {LEAST_SEEDS} to {MAX_SEEDS_OF_LOOKS})"
         )
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]
@@ -542,6 +565,23 @@ def search_of(source: str) -> str:
     return "" if search else "none"
 
 
+def read_looks(value: Any) -> tuple[int, ...]:
+    """Return the numbers of seeds in text such as "5, 10, 20"; () for anything else."""
+    number = "[0-9]{1,3}"
+    if not isinstance(value, str) or not re.fullmatch(rf"{number}(, *{number})+", value):
+        return ()
+    looks = [int(part) for part in value.split(",")]
+    is_increasing = all(few < more for few, more in itertools.pairwise(looks))
+    in_range = looks[0] >= LEAST_SEEDS and looks[-1] <= MAX_SEEDS_OF_LOOKS
+    in_range = in_range and len(looks) <= MAX_LOOKS
+    return tuple(looks) if is_increasing and in_range else ()
+
+
+def looks_of(source: str) -> tuple[int, ...]:
+    """Return the numbers of seeds after which a study's text compares models; () for one look."""
+    return read_looks(tomllib.loads(source).get("seeds"))
+
+
 def margin_of(source: str, task_name: str) -> float:
     """Return the margin of equivalence that a study's text states for a task, as a share."""
     document = tomllib.loads(source)
@@ -557,7 +597,8 @@ def describe_guards(source: str) -> list[str]:
 
 # What of a study can be ticked: name, question, tasks, seeds, parts and axes.
 
-MOST_SEEDS = 20
+LEAST_MARGIN, MOST_MARGIN = 0.1, 50.0  # percentage points
+SEEDS: tuple[int | str, ...] = (*range(1, 21), LOOKS)
 PARTS = list(
     dict.fromkeys([encode(part) for part in ablation.values()])
 )  # shown; the others are searched by name
@@ -582,15 +623,17 @@ class Ticks:
     name: str
     question: str
     tasks: tuple[str, ...]
-    seeds: int
+    seeds: int | str  # a number, or LOOKS
     changes: tuple[str, ...]  # of CHANGES
     axes: dict[str, tuple[str, ...]]  # of AXES
+    margin: float = 100 * MARGIN  # percentage points
 
     def write(self) -> str:
         """Return the TOML text of the study."""
         lines = [f"name = {_quote(self.name)}"]
         lines += [f"question = {_quote(self.question)}"] if self.question else []
-        lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {self.seeds}"]
+        lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {_quote(self.seeds)}"]
+        lines += [f"margin = {self.margin:g}"] if self.margin != 100 * MARGIN else []
         if self.changes:
             named = [
                 f"{_quote(name_of(decode(text, 'variants')))} = {_quote(text)}"
@@ -625,14 +668,17 @@ def read_ticks(text: str) -> Ticks | None:
             axes={
                 name: _read_axis(name, values) for name, values in document.pop("axes", {}).items()
             },
+            margin=document.pop("margin", 100 * MARGIN),
         )
         can_be_ticked = (
             not document
             and isinstance(result.name, str)
             and isinstance(result.question, str)
             and _are_ticks(result.tasks, task)
-            and type(result.seeds) is int
-            and 1 <= result.seeds <= MOST_SEEDS
+            and result.seeds in SEEDS
+            and type(result.seeds) in (int, str)
+            and type(result.margin) in (int, float)
+            and LEAST_MARGIN <= result.margin <= MOST_MARGIN
             and _are_ticks(result.changes, CHANGES)
             and all(
                 values and _are_ticks(values, AXES[name]) for name, values in result.axes.items()

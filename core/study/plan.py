@@ -208,13 +208,19 @@ class TaskSetup:
 
 @dataclass(frozen=True)
 class Study:
-    """Runs with a name and a question. source: the text of the study's file."""
+    """Runs with a name and a question. source: the text of the study's file.
+
+    looks: numbers of seeds after which models are compared; () for one comparison at the end.
+    runs: those of the first look. later: those of later looks, trained where it is undecided.
+    """
 
     name: str
     question: str
     source: str
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()  # why something is left out
+    looks: tuple[int, ...] = ()
+    later: tuple[Run, ...] = ()
 
     def seconds(self, workers: int) -> float:
         """Return the estimated seconds from the first to the last run on so many workers."""
@@ -312,6 +318,8 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
             study, runs=tuple(run for run in study.runs if run.hash not in stored.ended)
         )
     lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
+    if study.later:
+        lines.append(f"  {describe_looks(study)}")
     for name in tasks:
         several = len({run.variant for run in study.runs if run.task == name}) - 1
         alone = sum(run.expected for run in left.runs if run.task == name)
@@ -325,6 +333,20 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     except ConfigError as error:
         lines.append(f"This machine cannot train it, but a cluster may: {error}")
     return "\n".join([*lines, *study.notes])
+
+
+def describe_looks(study: Study) -> str:
+    """Describe in sentences what later looks of a study would train; "" if there are none."""
+    if not study.later:
+        return ""
+    first, *more = study.looks
+    most = len(study.runs) + len(study.later)
+    alone = sum(run.expected for run in study.later)
+    return (
+        f"Where a comparison is undecided after {first} seeds, its models get"
+        f" {' then '.join(map(str, more))}: at most {most:,} runs,"
+        f" {budget.format_duration(alone)} more on one core."
+    )
 
 
 def describe_stored(ended: int, unwanted: int) -> list[str]:

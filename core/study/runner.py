@@ -12,6 +12,7 @@ from core.settings.process import new_owner
 from core.study.database.connection import BusyError, StoreError, patiently
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
+from core.study.looks import add_next_look
 from core.study.plan import read_run
 from core.workers.job import Job, WorkerPool
 
@@ -78,7 +79,7 @@ class Runner:
         self._begun = None
         self.asked = True
         try:
-            while self.asked or not result.is_over:
+            while self.asked or not result.is_over or self._add_next_looks():
                 absent = self.workers.refresh_workers()
                 for job in self.jobs.values():
                     job.poll()
@@ -91,6 +92,16 @@ class Runner:
                 time.sleep(TICK)
         finally:
             self.stop()
+
+    def _add_next_looks(self) -> bool:
+        """Queue the runs of the studies' next looks; return whether there are any."""
+        try:
+            new = [study for study in self.studies if add_next_look(self.store, study)]
+        except BusyError:
+            self.asked = True
+            return True
+        self.asked = bool(new)
+        return self.asked
 
     def _update_store(self, progress: Progress) -> Progress:
         """Store new rows, claim runs and return the progress.

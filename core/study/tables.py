@@ -17,9 +17,11 @@ from core.measure.verdicts import (
     NO_NOISE,
     NOTHING,
     Difference,
+    Looked,
     Noise,
     Pair,
     Values,
+    compare_in_looks,
     compare_runs,
     describe_learnt,
     measure_noise,
@@ -29,7 +31,7 @@ from core.settings.device import Machine
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
-from core.study.file import describe_guards, margin_of, search_of, without_rate
+from core.study.file import describe_guards, looks_of, margin_of, search_of, without_rate
 from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
 from core.study.training_link import format_address, link_parameters
 from core.tasks import task
@@ -78,11 +80,17 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     steps, seconds (of a worker, on average); link: opens the cell on the page Training. Needs no
     run to be done.
     """
+    cells = _read_cells(store, study)
+    source = find_source(store, study)
+    return _summarise_cells(cells, store.results(study), store.specs(study), source)
+
+
+def _read_cells(store: Store, study: int) -> dict[Name, list[Line]]:
+    """Return the runs of each task and variant of a study, one per seed."""
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
-    source = find_source(store, study)
-    return _summarise_cells(cells, store.results(study), store.specs(study), source)
+    return cells
 
 
 def find_source(store: Store, study: int) -> str:
@@ -185,26 +193,66 @@ def _summarise_cells(
         key: {run.seed: last_accuracy.get(run.id, math.nan) for run in several}
         for key, several in cells.items()
     }
-    off_by: dict[Name, Difference] = {}
+    looked = _look_at_cells(cells, last_accuracy, specs, source)
+    off_by = {key: gap for found in looked.values() for key, gap in found.differences.items()}
     noise: dict[Name, Noise] = {}
-    for name in dict.fromkeys(name for name, _ in cells):
+    for name, found in looked.items():
+        comparisons = sum(not math.isnan(gap.p) for gap in found.differences.values())
+        _, training = read_settings(specs[next(iter(found.differences))])
+        answers = facts_of(training).answers
         base = accuracy.get((name, BASELINE), {})
-        several = [key for key in cells if key[0] == name and key[1] != BASELINE]
-        if several:
-            _, training = read_settings(specs[several[0]])
-            pairs = {key: (accuracy[key], base) for key in several}
-            differences = gaps(training, pairs, margin_of(source, name))
-            comparisons = sum(not math.isnan(gap.p) for gap in differences.values())
-            answers = facts_of(training).answers
-            for key, pair in pairs.items():
-                noise[key] = measure_noise(*pair, answers, comparisons)
-            off_by |= differences
+        for key in found.differences:
+            noise[key] = measure_noise(accuracy[key], base, answers, comparisons)
     return pd.DataFrame(
         _summarise_cell(
             key, runs, specs, accuracy[key], off_by.get(key), noise.get(key, NO_NOISE), search
         )
         for key, runs in cells.items()
     )
+
+
+def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
+    """Return the differences of each task of a stored study, and the seeds that each one needs."""
+    source = find_source(store, study)
+    specs = store.specs(study)
+    if search_of(source) == "none":
+        cells = _read_cells(store, study)
+    else:
+        chosen = choose_rates(store.runs(study, spec=False), store.late_losses(study), specs)
+        cells = {key: [run for run, _ in several] for key, several in chosen.items()}
+        for key, several in cells.items():
+            specs.setdefault(key, specs[several[0].task, several[0].variant])
+    return _look_at_cells(cells, store.results(study), specs, source)
+
+
+def _look_at_cells(
+    cells: Mapping[Name, Sequence[Line]],
+    last_accuracy: Mapping[int, float],
+    specs: Mapping[Name, str],
+    source: str,
+) -> dict[str, Looked]:
+    """Compare the variants of each task with its baseline; see _summarise_cells."""
+    ended = {
+        key: {run.seed: last_accuracy.get(run.id, math.nan) for run in runs if run.state in ENDED}
+        for key, runs in cells.items()
+    }
+    looks = looks_of(source)
+    looked: dict[str, Looked] = {}
+    for name in dict.fromkeys(name for name, _ in cells):
+        several = {
+            key: (ended[key], ended.get((name, BASELINE), {}))
+            for key in cells
+            if key[0] == name and key[1] != BASELINE
+        }
+        if not several:
+            continue
+        _, training = read_settings(specs[next(iter(several))])
+        margin = margin_of(source, name)
+        if looks:
+            looked[name] = compare_in_looks(several, facts_of(training, margin), looks)
+        else:
+            looked[name] = Looked(gaps(training, several, margin), {})
+    return looked
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:

@@ -159,10 +159,11 @@ def _draw_progress(store, study, before: Standing):
     try:
         now = progress_of(store, study.id)
         going = is_under_way(study.id, now)
+        look = _describe_look(store, study)
         if going:
             st.progress(
                 min(1.0, now.share),
-                text=literal(f"{now.describe()}. {_describe_time_left(study.id, now)}"),
+                text=literal(f"{now.describe()}. {_describe_time_left(study.id, now)} {look}"),
             )
         else:
             lost = ""
@@ -171,7 +172,7 @@ def _draw_progress(store, study, before: Standing):
                 were = "was" if now.lost == 1 else "were"
                 lost = f" {count(now.lost, 'run')} {were} interrupted{hint}."
             question = " ".join(study.question.split())  # the mark :small ends with its paragraph
-            st.markdown(f"{literal(question)} {literal(now.describe())}.{literal(lost)}")
+            st.markdown(f"{literal(question)} {literal(now.describe())}. {literal(look + lost)}")
         trouble = server.service().trouble
         if trouble:
             st.error(
@@ -183,6 +184,12 @@ def _draw_progress(store, study, before: Standing):
     except BusyError as error:
         # This fragment is redrawn again and again: the next time the store may be free.
         st.warning(literal(error.public_message), icon=":material/database:")
+
+
+def _describe_look(store, study) -> str:
+    """Return a sentence on a study's looks at more seeds; "" for a study without."""
+    look = server.look(store, str(store.url), study.id, store.stamp(study.id))
+    return look.describe(server.workers().count) if look else ""
 
 
 def _describe_time_left(study_id: int, standing: Standing) -> str:

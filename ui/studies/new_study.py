@@ -10,8 +10,27 @@ import streamlit as st
 
 from core.model.variants import decode, name_of
 from core.study.database.connection import StoreError
-from core.study.file import AXES, CHANGES, MOST_SEEDS, PARTS, Ticks, read_ticks
-from core.study.plan import NOTHING, SETTINGS, Study, StudyError, describe_plan, describe_stored
+from core.study.file import (
+    AXES,
+    CHANGES,
+    LEAST_MARGIN,
+    LOOKS,
+    MOST_MARGIN,
+    PARTS,
+    SEEDS,
+    Ticks,
+    read_ticks,
+)
+from core.study.looks import enrol_needed
+from core.study.plan import (
+    NOTHING,
+    SETTINGS,
+    Study,
+    StudyError,
+    describe_looks,
+    describe_plan,
+    describe_stored,
+)
 from core.tasks import task
 from ui.kit.guard import showing_errors
 from ui.kit.page import literal
@@ -51,6 +70,19 @@ def _variant_label(text: str) -> str:
     return name_of(decode(text, "variants"))
 
 
+def _seeds_label(seeds: int | str) -> str:
+    """Return the label of a number of seeds, or of looks at more seeds."""
+    return f"{seeds}, as needed" if seeds == LOOKS else str(seeds)
+
+
+MORE_SEEDS = (
+    f"Runs of each model. “{LOOKS}, as needed”: 5 seeds of every model; where a comparison is"
+    " undecided then 10, then 20. The chance of a false difference stays at 5 % in all."
+)
+MARGIN = (
+    "In percentage points: models whose accuracies differ by less are equivalent. State it before"
+    " you train."
+)
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last,
 # and what was typed.
@@ -170,7 +202,7 @@ def _draw_dialog(store):
 def _draw_form() -> tuple[str, str]:
     """Draw the form of a study. Return its text, and that of its template."""
     draft = session().kept.setdefault(DRAFT, Draft())
-    template, left, right = st.columns([2, 2, 1], gap="medium")
+    template, left, middle, right = st.columns([2, 2, 1.5, 1.2], gap="medium")
     with template:
         st.selectbox(
             "Template",
@@ -185,11 +217,20 @@ def _draw_form() -> tuple[str, str]:
                 "Name",
                 **bind("tick_name", ticked.name, lambda name: write(partial(replace, name=name))),
             )
-        with right:
+        with middle:
             seeds = bind(
                 "tick_seeds", ticked.seeds, lambda seeds: write(partial(replace, seeds=seeds))
             )
-            st.slider("Seeds", 1, MOST_SEEDS, **seeds)
+            st.selectbox("Seeds", SEEDS, format_func=_seeds_label, help=MORE_SEEDS, **seeds)
+        with right:
+            margin = bind(
+                "tick_margin",
+                float(ticked.margin),
+                lambda margin: write(partial(replace, margin=margin)),
+            )
+            st.number_input(
+                "Margin", LEAST_MARGIN, MOST_MARGIN, step=0.5, format="%.1f", help=MARGIN, **margin
+            )
         bound = bind(
             "tick_question",
             ticked.question,
@@ -268,6 +309,7 @@ def _draw_summary(study: Study, store) -> str:
     st.markdown(
         f"**{literal(first)}**"
         f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
+        f" {literal(describe_looks(study))}"
     )
     if store and store.find(study.name):
         words = "A study with this name exists: only its missing runs will start."
@@ -282,7 +324,7 @@ def _start(study: Study):
         return
     try:
         service = server.service()
-        number = service.store.enrol(study).study
+        number = enrol_needed(service.store, study).study
         service.store.requeue(number)
         service.start(number)
     except StoreError as error:

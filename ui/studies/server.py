@@ -11,6 +11,7 @@ from core.settings.memory import max_mb
 from core.study.database.connection import NoStoreError
 from core.study.database.store import Store
 from core.study.file import parse
+from core.study.looks import LookStanding, find_look
 from core.study.plan import Study, StudyError
 from core.study.runner import Service
 from core.study.tables import summary_with_guards
@@ -62,6 +63,12 @@ def service() -> Service:
 def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
     """Return the summary of a study; `stamp` changes with the store's content (cache key)."""
     return summary_with_guards(_store, study_id)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | None:
+    """Return the state of a study's looks; None for a study with a single comparison."""
+    return find_look(_store, study_id)
 
 
 def parse_study(text: str) -> Study:

@@ -176,6 +176,12 @@ class Store(Connected):
         ended = frozenset(key for key in hashes & states.keys() if states[key] in (DONE, DIVERGED))
         return Stored(ended, len(states.keys() - hashes))
 
+    def hashes(self, name: str) -> set[str]:
+        """Return the hashes of all runs that are stored under a study's name, wanted or not."""
+        query = select(runs.c.hash).join(studies).where(studies.c.name == name)
+        with self.reading() as connection:
+            return set(connection.scalars(query))
+
     def count_unwanted(self, study: int) -> int:
         """Return the number of stored runs that the study's file no longer contains."""
         unwanted_count = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
