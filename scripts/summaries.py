@@ -23,14 +23,19 @@ class ShippedRuns:
     def __init__(self, name: str):
         self.study = read(study_of(name))
         curves = shipped_curves(name)
-        self.rows = [curves.rows(run) for run in self.study.runs]
+        found = [curves.find(run) for run in self.study.runs]
+        self.rows = [rows for _, rows in found]
+        self.made = [file.made for file, _ in found]
 
     def studies(self):
         """Return the study, with its id."""
         return [SimpleNamespace(id=0, source=self.study.source)]
 
     def runs(self, study: int, spec: bool = True):
-        """Return every run with its id, and whether it diverged."""
+        """Return every run with its id, and whether it diverged.
+
+        A file that lists several versions does not say which run has which: then it is empty.
+        """
         return [
             SimpleNamespace(
                 id=number,
@@ -40,8 +45,9 @@ class ShippedRuns:
                 state=DIVERGED if rows[-1].note else DONE,
                 seconds=0.0,
                 known=False,
+                **{key: values[0] if len(values) == 1 else "" for key, values in made.items()},
             )
-            for number, (run, rows) in enumerate(zip(self.study.runs, self.rows))
+            for number, (run, rows, made) in enumerate(zip(self.study.runs, self.rows, self.made))
         ]
 
     def specs(self, study: int) -> dict[tuple[str, str], str]:

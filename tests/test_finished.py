@@ -245,6 +245,38 @@ def test_study_results_show_at_once(store):
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
 
 
+def test_study_results_of_two_devices_are_named(store):
+    link = link_of(store)
+    known.cache_rows(store, store.find("made up"), "made up", "copy", "1 head")
+    assert "mix conditions" not in texts(opened(**link))
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET device = 'GPU' WHERE variant = '1 head'")
+    known.cache_rows(store, store.find("made up"), "made up", "copy", "1 head")
+    text = texts(fine(opened(**link))).replace("\\", "")
+    assert "These runs mix conditions: device CPU (made up) and GPU." in text
+
+
+def test_shipped_results_of_one_file_with_two_devices_are_not_called_mixed():
+    plan = ship(**TINY, **CPU)
+    file = finished._read_file(finished.FILES[0])
+    run_rows = {run.hash: file.rows(run) for _, run in finished._runs(plan)}
+    devices = {"device": ("A", "B")}
+    write_curves(finished.FILES[0], run_rows, MADE_BY | devices)
+    text = texts(fine(opened(**TINY, **CPU)))
+    assert "Trained on A and B with" in text and "mix conditions" not in text
+    half = len(run_rows) // 2
+    for path, names, device in (
+        (finished.FILES[0], list(run_rows)[:half], "A"),
+        (finished.FILES[0].with_name("second.npz"), list(run_rows)[half:], "B"),
+    ):
+        write_curves(
+            path, {name: run_rows[name] for name in names}, MADE_BY | {"device": (device,)}
+        )
+    finished.FILES.append(finished.FILES[0].with_name("second.npz"))
+    text = texts(fine(opened(**TINY, **CPU)))
+    assert "These runs mix conditions: device A and B." in text
+
+
 def test_click_in_studies_opens_its_cell(store, monkeypatch):
     monkeypatch.setattr(server, "store", lambda: store)
     app = AppTest.from_file("../app.py", default_timeout=60).switch_page("pages/4_Studies.py")

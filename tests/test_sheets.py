@@ -11,7 +11,7 @@ from core.export.sheets import escape_formula, read_csv, slug, write_csv
 from core.study import __main__ as command
 from core.study.database.store import Store
 from core.study.picture import matrix_svg
-from core.study.summary import LEARNT, NUMBERS, TEXTS, VERDICT, read_summary
+from core.study.summary import LEARNT, MIXED, NUMBERS, TEXTS, VERDICT, read_summary
 from core.study.tables import TABLES, export, summary_table
 from tests.studies import fill, study
 from tests.test_study_tables import score
@@ -77,16 +77,18 @@ def test_summary_has_all_read_columns(store):
         *NUMBERS,
         *LEARNT,
         *VERDICT,
+        MIXED,
     }
 
 
 def test_file_without_learnt_runs_is_still_read(store, tmp_path):
-    """Read a summary from before 2026-11-29, without columns on learnt runs and verdicts."""
-    new_columns = [*LEARNT, *VERDICT]
+    """Read a summary from before 2026-11-29, without columns on runs, verdicts, conditions."""
+    new_columns = [*LEARNT, *VERDICT, MIXED]
     table = summary_table(store, fill(store, study(), score)).drop(columns=new_columns)
     write_csv(table, tmp_path / "old.csv")
     old = read_summary(tmp_path / "old.csv")
     assert "runs learnt" not in matrix_svg(old) and len(old) == len(table)
+    assert set(old.mixed) == {""} and "Mixed" not in matrix_svg(old)
 
 
 def test_studies_are_exported_to_own_folders(store, capsys, tmp_path):

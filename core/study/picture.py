@@ -202,6 +202,7 @@ def describe_cell(line: Line) -> str:
         if getattr(line, "rates", "")
         else ""
     )
+    note += f" Mixed conditions: {line.mixed}." if getattr(line, "mixed", "") else ""
     if math.isnan(line.accuracy):
         return f"{first}{note or ' no results yet.'}"
     got = f"accuracy {format_percent(line.accuracy)} ({seeds}"

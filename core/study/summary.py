@@ -38,6 +38,9 @@ NUMBERS = (
 LEARNT = ("learnt", "two_groups", "learnt_accuracy", "learnt_low", "learnt_high")
 VERDICT = ("verdict", "margin", *Noise._fields)
 
+# Column on mixed conditions (core.study.conditions); read_summary adds it to files without it.
+MIXED = "mixed"
+
 # the columns of a study whose rates were searched
 AS_SET = "shared learning rate"
 SEARCHED = "tuned per model"
@@ -61,7 +64,7 @@ def read_summary(path: str | Path) -> pd.DataFrame:
     if not Path(path).read_bytes().endswith(b"\n"):
         raise StudyError([f"{path} is truncated or not a CSV file."])
     try:
-        table = read_csv(path, TEXTS)
+        table = read_csv(path, (*TEXTS, MIXED))
     except (ValueError, MemoryError) as error:  # it is no table at all
         raise StudyError([f"{path} is not a CSV file: {shorten(str(error), 120)}."]) from None
     lacking = [name for name in (*TEXTS, *NUMBERS) if name not in table.columns]
@@ -73,7 +76,8 @@ def read_summary(path: str | Path) -> pd.DataFrame:
         raise StudyError([f"{path} is incomplete: check column {(empty + wrong)[0]}."])
     if "verdict" in table:
         table["verdict"] = table.verdict.fillna("")  # of a baseline
-    return table
+    # An empty text is read as NaN.
+    return table.assign(mixed=table[MIXED].fillna("") if MIXED in table else "")
 
 
 def is_sparse(table: pd.DataFrame) -> bool:

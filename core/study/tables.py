@@ -28,6 +28,7 @@ from core.measure.verdicts import (
     pair_runs,
 )
 from core.settings.device import Machine
+from core.study.conditions import describe_mixed
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
@@ -77,8 +78,9 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     on the seeds that both have, corrected for all variants of the task, Holm), as on the Training
     page; verdict and margin (of equivalence), the columns of core.measure.verdicts.Noise and of
     describe_learnt; chance, best (of the task); parameters, flops (of one sequence, forward),
-    steps, seconds (of a worker, on average); link: opens the cell on the page Training. Needs no
-    run to be done.
+    steps, seconds (of a worker, on average); mixed: versions and devices in which runs of the cell
+    and of its baseline differ ("" if they do not); link: opens the cell on the page Training. Needs
+    no run to be done.
     """
     cells = _read_cells(store, study)
     source = find_source(store, study)
@@ -205,7 +207,14 @@ def _summarise_cells(
             noise[key] = measure_noise(accuracy[key], base, answers, comparisons)
     return pd.DataFrame(
         _summarise_cell(
-            key, runs, specs, accuracy[key], off_by.get(key), noise.get(key, NO_NOISE), search
+            key,
+            runs,
+            cells.get((key[0], BASELINE), ()),
+            specs,
+            accuracy[key],
+            off_by.get(key),
+            noise.get(key, NO_NOISE),
+            search,
         )
         for key, runs in cells.items()
     )
@@ -272,6 +281,7 @@ def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none"
 def _summarise_cell(
     cell: Name,
     runs: Sequence[Line],
+    base_runs: Sequence[Line],
     specs: Mapping[Name, str],
     accuracy_by_seed: Mapping[int, float],
     difference: Difference | None,
@@ -283,6 +293,7 @@ def _summarise_cell(
     Args:
         cell: Task and variant.
         runs: One per seed.
+        base_runs: Those of the task's baseline.
         specs: Spec of one run by (task, variant).
         accuracy_by_seed: Their accuracy by seed.
         difference: The difference to the baseline; None for a baseline.
@@ -321,6 +332,7 @@ def _summarise_cell(
         **sizes,
         "steps": training.steps,
         "seconds": sum(seconds) / len(seconds) if seconds else math.nan,
+        "mixed": describe_mixed(run for run in (*runs, *base_runs) if run.state in ENDED),
         "link": link(spec, baseline, [run.seed for run in runs], search),
     }
 
@@ -331,18 +343,20 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
     For tasks and variants of the same names, on the seeds that both have: task, variant, settings
     ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
     other_accuracy; difference (first − other); low, high (95 % interval), p (paired t-test,
-    corrected for all cells, Holm), seeds; verdict and margin (as the first study states it).
+    corrected for all cells, Holm), seeds; verdict and margin (as the first study states it); mixed:
+    versions and devices in which these runs of both studies differ.
     """
     sides = []
     for study in (one_study, other):
         last = store.results(study)
-        cells: dict[Name, dict[int, tuple[float, str]]] = {}
+        cells: dict[Name, dict[int, tuple[float, Line]]] = {}
         for run in store.runs(study, spec=False):
             cells.setdefault((run.task, run.variant), {})[run.seed] = (
                 last.get(run.id, math.nan),
-                run.hash,
+                run,
             )
         sides.append(cells)
+    mixed: dict[Name, str] = {}
     facts: dict[Name, tuple[Any, ...]] = {}
     specs = store.specs(one_study)
     source = find_source(store, one_study)
@@ -353,7 +367,9 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
             continue
         values = [{seed: value for seed, (value, _) in side.items()} for side in (line, theirs)]
         both = values[0].keys() & values[1].keys()
-        same = bool(both) and all(line[seed][1] == theirs[seed][1] for seed in both)
+        same = bool(both) and all(line[seed][1].hash == theirs[seed][1].hash for seed in both)
+        compared = [side[seed][1] for side in (line, theirs) for seed in both]
+        mixed[name] = describe_mixed(run for run in compared if run.state in ENDED)
         ended = [seed for seed in both if not math.isnan(values[0][seed] - values[1][seed])]
         first, second = ({seed: side[seed] for seed in ended} for side in values)
         several.setdefault(name[0], {})[name] = first, second
@@ -365,7 +381,7 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
         margin = margin_of(source, next(iter(of_task))[0])
         pairs |= pair_runs(of_task, facts_of(training, margin))
     rows = [
-        (*facts[name], *off[:3], off.p, off.n, off.verdict, off.margin)
+        (*facts[name], *off[:3], off.p, off.n, off.verdict, off.margin, mixed[name])
         for name, off in compare_runs(pairs).items()
     ]
     names = [
@@ -381,6 +397,7 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
         "seeds",
         "verdict",
         "margin",
+        "mixed",
     ]
     return pd.DataFrame(rows, columns=names)
 
@@ -445,11 +462,19 @@ class StoredPlan(Plan):
 
 @dataclass(frozen=True)
 class Stored:
-    """Rows of stored runs by (variant, seed). notes: sentences on variants that are left out."""
+    """Rows of stored runs by (variant, seed).
+
+    Args:
+        plan: Their plan.
+        runs: The rows.
+        notes: Sentences on variants that are left out.
+        mixed: Versions and devices in which the runs differ; "" if they do not.
+    """
 
     plan: StoredPlan
     runs: dict[tuple[str, int], list[Row]]
     notes: tuple[str, ...] = ()
+    mixed: str = ""
     origin = "Saved runs"
 
     @property
@@ -501,7 +526,8 @@ def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Sto
         return None
     runs = {(arm.name, seed): rows[lines[arm.name, seed].id] for arm in arms for seed in seeds}
     plan = StoredPlan(tuple(arms), first, Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
-    return Stored(plan, runs, tuple(notes))
+    mixed = describe_mixed(lines[name] for name in runs)
+    return Stored(plan, runs, tuple(notes), mixed)
 
 
 def load_cell_runs(

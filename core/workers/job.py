@@ -232,7 +232,8 @@ class WorkerPool:
         return versions()
 
     def device(self, machine: Machine) -> tuple[str, str]:
-        """Return the device that trains: cuda, mps or cpu, and its name."""
+        """Return the device that trains: cuda, mps or cpu, and its name. Raises ConfigError."""
+        machine.check_here()
         return machine.torch_device, device_name(machine)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from core.experiments.training.judged import Compared, Judge
 from core.experiments.training.plan import Plan
 from core.settings.wording import count
+from core.study.conditions import collect_known, format_mixed
 from core.study.curves import MADE, CurveFiles, Curves, Made, made_by, read_curves
 from core.study.plan import Run, StudyError
 from core.study.shipped import ALONE, curves_of
@@ -105,7 +106,10 @@ def _find_shipped(files: Sequence[Curves], planned: Plan) -> FinishedTrainings |
         file, runs[name] = stored
         if file not in used:
             used.append(file)
-    sentence = f"Precomputed: {_describe_runs(planned)}. {_describe_provenance(made_by(used))}"
+    sentence = (
+        f"Precomputed: {_describe_runs(planned)}. {_describe_provenance(made_by(used))}"
+        f"{_describe_mixed([file.made for file in used])}"
+    )
     return FinishedTrainings(
         planned, Judge(planned, runs), "Precomputed results", sentence, anew=True
     )
@@ -128,6 +132,7 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
     sentence = (
         f"From the study “{literal(sources[0].study)}”: {_describe_runs(planned)}."
         f" {_describe_provenance(provenance)}"
+        f"{_describe_mixed([source.provenance for source in sources])}"
     )
     return FinishedTrainings(
         planned, Judge(planned, runs), "Results of a study", sentence, anew=True
@@ -151,6 +156,15 @@ def _describe_provenance(provenance: Made) -> str:
         f"Trained on {device} with PyTorch {torch}, NumPy {numpy}, Python {python}, commit"
         f" {code[:7]}."
     )
+
+
+def _describe_mixed(provenances: Sequence[Made]) -> str:
+    """Return a sentence on conditions that runs shown together mix, with a space before it, or "".
+
+    A file that lists several versions does not say which run has which: it adds nothing.
+    """
+    mixed = format_mixed(collect_known(provenances))
+    return f" These runs mix conditions: {literal(mixed)}." if mixed else ""
 
 
 def read_shipped_curves() -> list[Curves | None]:
