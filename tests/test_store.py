@@ -146,6 +146,21 @@ def test_stopped_and_failed_runs_requeue_without_rows(store, study):
     )
 
 
+def test_only_finished_runs_of_the_study_are_trained_again(store, study):
+    ids = taken(store, study, "me|1|a", 4)
+    reports = [Report(run, end, ROWS, 1, device="A") for run, end in zip(ids, [DONE, DIVERGED])]
+    store.store_reports("me|1|a", reports)
+    other = store.enrol(parse(TEXT.replace('"one"', '"two"'))).study
+    assert store.rerun(other, ids) == 0 and len(store.rows(study)) == 2 * len(ROWS)
+    assert store.rerun(study, ids) == 2 and store.rerun(study, ids) == 0
+    assert states(store, study) == {QUEUED: 10, RUNNING: 2} and store.rows(study) == []
+    assert taken(store, study, "me|1|b", 1) == ids[:1]  # in the order of the study
+    store.store_reports("me|1|b", [Report(ids[0], DONE, ROWS[:1], 3, device="B")])
+    line = next(run for run in store.runs(study) if run.id == ids[0])
+    assert (line.state, line.device) == (DONE, "B")
+    assert [Row(*row) for run, *row in store.rows(study) if run == ids[0]] == ROWS[:1]
+
+
 def test_concurrent_writers_share_runs_without_loss(store, study):
     """Each writer has its own connection and works as fast as it can."""
     got = {}

@@ -10,9 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
+from core.settings.device import Machine
+from core.study.conditions import CONDITIONS, conditions_of
 from core.study.database import connection as databases
+from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store, progress_of
 from tests import pages
@@ -255,6 +259,57 @@ def test_curves_show_the_variants_that_lose_most(store):
     assert "seeds 0 to 2" in legend(app)
     widget(app.multiselect, "curves_of_list").set_value([]).run()
     assert re.findall(r"●</span> ([^<]*)", legend(good(app))) == ["baseline"]
+
+
+# Mixed conditions
+
+
+@pytest.fixture
+def odd(store):
+    """Return the ids of the two runs of a study that were trained with an old version of torch."""
+    filled(store, "complete")
+    here = conditions_of(server.workers(), Machine("cpu"))
+    with store.writing() as connection:
+        for name in CONDITIONS:
+            connection.execute(update(schema.runs).values({name: here[name]}))
+        old = "task = 'copy' AND variant = '1 head' AND seed > 0"
+        connection.exec_driver_sql(f"UPDATE runs SET torch = '1.0' WHERE {old}")
+    return [run.id for run in store.runs(1) if run.torch == "1.0"]
+
+
+def test_mixed_comparisons_are_named_and_odd_runs_queued(store, odd, monkeypatch):
+    assert len(odd) == 2
+    started = []
+    monkeypatch.setattr(server.service(), "start", started.append)
+    app = good(opened())
+    assert "1 of 4 comparisons mixes conditions: torch 1.0 and " in texts(app)
+    before = {run.id: run for run in store.runs(1)}
+    app = good(press(app, "Train 2 odd runs again"))
+    assert [run.id for run in store.runs(1, QUEUED)] == odd and started == [1]
+    assert all(run == before[run.id] for run in store.runs(1) if run.id not in odd)
+    assert "mixes conditions" not in texts(app) and "2 queued" in texts(app)
+    assert not any("odd run" in label for label in labels(app))
+
+
+def test_mixed_curves_and_studies_are_named(store, odd):
+    fill(store, study("other"), score)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET torch = '1.0' WHERE study = 2")
+    known = "mix conditions: torch 1.0 and "
+    app = good(opened(study="complete", shown="curves", of_task="copy"))
+    assert f"These curves {known}" in texts(app)
+    assert known not in texts(good(opened(study="complete", shown="curves", of_task="reverse")))
+    app = good(opened(study="complete", shown="compare", against="other"))
+    assert f"6 of 6 comparisons {known}" in texts(app)
+    app = good(opened(study="other"))  # all of one version, though of another than here
+    assert known not in texts(app) and not any("again" in label for label in labels(app))
+
+
+def test_reader_sees_mixed_conditions_without_button(store, odd, monkeypatch):
+    monkeypatch.setenv("ABLATION_READ_ONLY", "1")
+    app = good(opened())
+    assert "mixes conditions: torch 1.0 and " in texts(app)
+    assert not any("odd run" in label for label in labels(app))
 
 
 # Links

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 
-from core.settings.process import new_owner
+from core.settings.device import Machine
+from core.settings.process import device_name, new_owner
 from core.study import __main__ as command
 from core.study.database.schema import DONE, FAILED, RUNNING, STOPPED
 from core.study.database.store import Report, Store
@@ -210,6 +212,69 @@ def test_export_writes_the_tables_of_each_study(half, capsys, folder):
     table = pd.read_csv("c/summary.csv")
     assert list(table.missing) == [2, 3] and list(table.accuracy) == [0.75, 0.75]
     assert json.loads(pd.read_csv("c/runs.csv").spec[0])["training"]["steps"] == 300
+
+
+@pytest.fixture
+def mixed(folder, monkeypatch):
+    """Return a complete study of tiny runs, two of which have an old version of torch."""
+    monkeypatch.chdir(folder)
+    monkeypatch.delenv("ABLATION_DATABASE_URL", raising=False)
+    text = TEXT.replace("steps = 300", "steps = 3").replace("seeds = 4", "seeds = 2")
+    study = parse(text)
+    (folder / "small.toml").write_text(text)
+    store = Store("studies.sqlite")
+    number = store.enrol(study).study
+    owner = new_owner()
+    here = device_name(Machine("cpu"))
+    claimed = store.claim(number, owner, 4)
+    row = [Row(3, 0.5, 0.75, 1.0, 0.1, 0.01)]
+    reports = [Report(run, DONE, row, 3, 2.0, device=here) for run, *_ in claimed]
+    store.store_reports(owner, reports)
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET torch = '1.0' WHERE seed = 1")
+    yield store
+    store.close()
+
+
+def test_commands_name_mixed_conditions_in_one_line(mixed, capsys):
+    versions = f"torch 1.0 and {torch.__version__}"
+    hint = "python -m core.study rerun 'small'"
+    code, out, errors = called(capsys, "status")
+    assert code == command.COMPLETE and not errors
+    assert [versions in line and hint in line for line in out.splitlines()] == [False, True]
+    code, out, errors = called(capsys, "export", "small", "--csv", "c", "--summary", "s.csv")
+    assert code == command.COMPLETE and "torch" not in out and len(out.split()) == 5
+    assert versions in errors and hint in errors and len(errors.splitlines()) == 1
+    assert list(pd.read_csv("s.csv").mixed) == [versions, versions]
+    code, out, _ = called(capsys, "check", "small", "--with", "s.csv")
+    assert code == command.COMPLETE and versions in out.splitlines()[-1]
+    with mixed.writing() as connection:
+        connection.exec_driver_sql("UPDATE runs SET torch = '1.0'")
+    for arguments in (["status"], ["export", "small", "--csv", "c"]):
+        code, out, errors = called(capsys, *arguments)
+        assert code == command.COMPLETE and "1.0" not in out + errors
+
+
+def test_rerun_trains_odd_runs_alone(mixed, capsys):
+    before = {run.id: run for run in mixed.runs(1)}
+    odd = {run.id for run in before.values() if run.torch == "1.0"}
+    assert len(odd) == 2
+    code, out, errors = called(capsys, "rerun", "small", "--workers", "1")
+    assert code == command.COMPLETE, errors
+    assert "2 runs to train again" in out and "4 runs: 4 done" in out and "rerun" not in out
+    after = {run.id: run for run in mixed.runs(1)}
+    study = parse(Path("small.toml").read_text())
+    for run, (number, line) in zip(study.runs, after.items()):
+        rows = [Row(*row) for of, *row in mixed.rows(1) if of == number]
+        if number in odd:
+            trained = list(train(run.config, run.training, run.seed, run.machine))
+            assert line.tries == 2 and repr(rows) == repr(trained)
+        else:
+            assert line == before[number] and rows == [Row(3, 0.5, 0.75, 1.0, 0.1, 0.01)]
+    assert {line.torch for line in after.values()} == {torch.__version__}
+    code, out, _ = called(capsys, "rerun", "small", "--workers", "1")
+    assert code == command.COMPLETE and "0 runs to train again" in out
+    assert {run.id: run for run in mixed.runs(1)} == after
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Command line for studies: python -m core.study plan, run, status, resume, export, check.
+"""Command line for studies: python -m core.study plan, run, status, resume, rerun, export, check.
 
 Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a
 mistake in the file or the
@@ -29,6 +29,13 @@ from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 from core.study import file
+from core.study.conditions import (
+    CONDITIONS,
+    Conditions,
+    conditions_of,
+    describe_mixed_tasks,
+    find_odd_runs,
+)
 from core.study.curves import read_curves, write_curves
 from core.study.database.connection import (
     DEFAULT,
@@ -55,6 +62,7 @@ COMPLETE, INCOMPLETE, MISTAKE, NO_STORE = range(4)  # exit codes
 SHOWN = 10  # failed runs of which the reason is printed
 SLOW = 1.0  # seconds of ending after which it is said
 WIDTH = 20  # signs of the bar itself
+WORKERS_WAIT = 60.0  # seconds in which a cluster must have a worker that says its versions
 EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 
@@ -119,6 +127,11 @@ def parser() -> argparse.ArgumentParser:
     )
     add(run, train_missing, "+", trains=True)
     add(resume, "continue a study, from its file or from the store", "+", trains=True)
+    train_odd = (
+        "train again the runs that differ from the workers in versions or device; this removes"
+        " their old results"
+    )
+    add(rerun, train_odd, "+", trains=True)
     add(status, "show the progress of studies", "*")
     write_tables = (
         "write the tables runs, rows and summary, and the study's file; several studies each get"
@@ -184,6 +197,14 @@ def resume(arguments: Namespace) -> int:
     return train(arguments, studies)
 
 
+def rerun(arguments: Namespace) -> int:
+    """Run the command rerun: train odd runs of stored studies again; return the exit code."""
+    store = Store(arguments.database, create=False)
+    studies = [find_study_id(store, name) for name in arguments.studies]
+    store.close()
+    return train(arguments, studies, again=True)
+
+
 def status(arguments: Namespace) -> int:
     """Run the command status: print progress of these studies or all; return 1 if incomplete."""
     store = Store(arguments.database, create=False)
@@ -237,6 +258,7 @@ def export_(arguments: Namespace) -> int:
         for kind, folder in folders.items():
             into = Path(folder) / slug(names[number], number) if len(numbers) > 1 else folder
             print(*export(store, number, into, kind), sep="\n")
+        print_mixed(store, number, sys.stderr)  # as the output is a list of paths
     return COMPLETE
 
 
@@ -250,7 +272,8 @@ def _write_text(path: str, text: str) -> None:
 def check(arguments: Namespace) -> int:
     """Run the command check: print where a study differs from an old summary; return 1 if so."""
     store = Store(arguments.database, create=False)
-    now = summary_with_guards(store, find_study_id(store, arguments.studies[0]))
+    number = find_study_id(store, arguments.studies[0])
+    now = summary_with_guards(store, number)
     agreed = compare_summaries(now, read_summary(arguments.before))
     summary = f"{agreed.same} identical, {len(agreed.off)} outside their earlier interval"
     summary += f", {agreed.empty} without a value in both" if agreed.empty else ""
@@ -265,6 +288,7 @@ def check(arguments: Namespace) -> int:
             first = "; ".join(names[:SHOWN]) + ("; …" if len(names) > SHOWN else "")
             verb = "is" if len(names) == 1 else "are"
             print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
+    print_mixed(store, number)
     return COMPLETE if agreed.agrees else INCOMPLETE
 
 
@@ -310,25 +334,41 @@ def print_state(store: Store, number: int) -> bool:
         print(f"  … and {len(failed) - SHOWN} more.")
     if now.open and not now.running:
         print(f"  To continue: python -m core.study resume {name!r}")
+    print_mixed(store, number)
     return now.complete
+
+
+def print_mixed(store: Store, number: int, stream: TextIO | None = None) -> None:
+    """Print a line on the conditions that a study's comparisons mix; nothing if they do not."""
+    mixed = describe_mixed_tasks(store.runs(number, *ENDED, spec=False))
+    if not mixed:
+        return
+    name = next((study.name for study in store.studies() if study.id == number), "")
+    command = f"python -m core.study rerun {name!r}"
+    print(
+        f"  Comparisons mix conditions: {mixed}. To train the odd runs again: {command}",
+        file=stream,
+    )
 
 
 # Training, with a progress bar, until all is done or a signal comes
 
 
-def train(arguments: Namespace, studies: Sequence[Study | int]) -> int:
+def train(arguments: Namespace, studies: Sequence[Study | int], again: bool = False) -> int:
     """Train studies with a progress bar; return the exit code.
 
     Args:
         arguments: The command line.
         studies: Studies read from files, or ids of studies in the store.
+        again: Whether to queue the odd runs of stored studies, not the missing ones.
     """
+    queue: Callable[[Store, WorkerPool, Any], int] = _queue_odd_runs if again else _queue_runs
     with closing(create_pool(arguments.workers)) as workers:
         for study in studies:
             if isinstance(study, Study):
                 _require_machine(workers, study.name, study.runs[0].machine)
         store = Store(arguments.database)
-        numbers = list(dict.fromkeys(_queue_runs(store, workers, study) for study in studies))
+        numbers = list(dict.fromkeys(queue(store, workers, study) for study in studies))
         begun = time.monotonic()
         with _catch_end_signals() as signals:
             if {QUEUED, RUNNING} & set(patiently(lambda: store.counts(numbers))):
@@ -380,6 +420,41 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
     if requeued:
         print(f"  {count(requeued, 'run')} that had stopped or failed will be rerun.")
     return number
+
+
+def _queue_odd_runs(store: Store, workers: WorkerPool, number: int) -> int:
+    """Queue the runs of a study that differ from these workers' conditions; return its id.
+
+    Args:
+        store: The store.
+        workers: The workers that are to train them.
+        number: Id of the study.
+    """
+    name = next(line.name for line in patiently(store.studies) if line.id == number)
+    specs = patiently(lambda: store.specs(number))
+    if not specs:
+        return number
+    machine = read_machine(next(iter(specs.values())))
+    _require_machine(workers, name, machine)
+    here = _wait_for_conditions(workers, name, machine)
+    odd = find_odd_runs(patiently(lambda: store.runs(number, *ENDED, spec=False)), here)
+    queued = patiently(lambda: store.rerun(number, odd))
+    words = ", ".join(f"{condition} {here[condition]}" for condition in CONDITIONS)
+    print(f"{name}: {count(queued, 'run')} to train again with {words}.")
+    return number
+
+
+def _wait_for_conditions(workers: WorkerPool, name: str, machine: Machine) -> Conditions:
+    """Return the conditions of the workers; wait for those of a cluster. Raises StudyError."""
+    end = time.monotonic() + WORKERS_WAIT
+    while True:
+        absent = workers.refresh_workers()
+        try:
+            return conditions_of(workers, machine)
+        except ConfigError as error:
+            if time.monotonic() > end:
+                raise StudyError([f"{name}: {absent or error}"]) from None
+        time.sleep(0.2)
 
 
 def _train_with_bar(runner: Runner, signals: list[int]) -> None:

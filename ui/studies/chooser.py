@@ -7,15 +7,19 @@ from typing import Any
 import streamlit as st
 
 from core.export.sheets import slug
+from core.settings.setting import ConfigError
 from core.settings.wording import count
+from core.study.conditions import CONDITIONS, conditions_of, find_odd_runs
 from core.study.database.connection import BusyError, StoreError
+from core.study.database.schema import ENDED
 from core.study.database.store import Standing, progress_of
 from core.study.file import read
-from core.study.plan import StudyError
+from core.study.plan import StudyError, read_machine
 from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
 from core.train.budget import format_duration
+from core.workers.cluster import ClusterError
 from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
@@ -97,6 +101,46 @@ def _change_store(call, *args):
 def _resume(study_id: int):
     """Queue the study's stopped and failed runs again, and start training."""
     server.store().requeue(study_id)
+    server.service().start(study_id)
+
+
+def draw_rerun_button(store, study_id: int):
+    """Draw the button that trains odd runs again; nothing if the user or server may not."""
+    if not can_write(store):
+        return
+    specs = list(store.specs(study_id).values())
+    workers = server.workers()
+    try:
+        workers.refresh_workers()  # a cluster says its versions some time after it is asked
+        here = conditions_of(workers, read_machine(specs[0]))
+    except (ClusterError, ConfigError):
+        st.caption("No worker of this server can train the odd runs again.")
+        return
+    runs = store.runs(study_id, *ENDED, spec=False)
+    odd = find_odd_runs(runs, here)
+    if not odd:
+        return
+    seconds = sum(run.expected for run in runs if run.id in set(odd))
+    n_workers = max(1, workers.count)
+    takes = f"About {format_duration(seconds * workers.pace / n_workers)}"
+    words = ", ".join(f"{name} {here[name]}" for name in CONDITIONS)
+    st.button(
+        f"Train {count(len(odd), 'odd run')} again",
+        icon=":material/replay:",
+        key=f"rerun_{study_id}",
+        on_click=_change_store,
+        args=(_rerun, study_id, odd),
+        help=literal(
+            f"Trains all runs whose conditions differ from this server's ({words})."
+            f" {takes} on {count(n_workers, 'worker')}."
+            " Their old results are removed."
+        ),
+    )
+
+
+def _rerun(study_id: int, run_ids: list[int]):
+    """Queue these finished runs of a study again, and start training."""
+    server.store().rerun(study_id, run_ids)
     server.service().start(study_id)
 
 

@@ -14,11 +14,12 @@ from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED
 from core.model.variants import MOST
 from core.settings.environment import remove_paths
 from core.settings.wording import count
+from core.study.conditions import describe_mixed_comparisons
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name, verdict_of
 from core.study.plan import StudyError
-from core.study.summary import in_one_column, is_sparse
+from core.study.summary import MIXED, in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
 from ui.kit.page import figure, literal, table
@@ -26,6 +27,7 @@ from ui.kit.pages import TRAINING
 from ui.kit.store import bind, change
 from ui.pictures.ablation_matrix import draw_matrix as picture
 from ui.shared.trainings import cache_rows, describe_guards, draw_learning
+from ui.studies.chooser import draw_rerun_button
 from ui.studies.context import NOT_STORED, view
 from ui.studies.server import parse_study
 
@@ -141,6 +143,8 @@ def curves(context):
         )
     for note in runs.notes:
         st.caption(literal(note))
+    if runs.mixed:
+        st.caption(f"These curves mix conditions: {literal(runs.mixed)}.")
     draw_learning(runs)
 
 
@@ -276,6 +280,7 @@ def compare(context):
         f"{count(n_clear, 'significant difference')} (paired t-test, Holm-corrected), {n_equal}"
         " equivalent within the margin.",
     )
+    _draw_mixed(selected.mixed)
     words = {"other_accuracy": f"accuracy, {name}", "accuracy": f"accuracy, {context.name}"}
     words |= {"low": "95 % CI low", "high": "95 % CI high"}
     table(
@@ -332,10 +337,14 @@ def matrix(context):
     st.caption(count_verdicts(selected))
     if "guards" in selected and selected.guards.iloc[0] != "none":
         st.caption(describe_guards(selected.guards.iloc[0].split(", ")))
+    mixed = selected.mixed[selected.variant != BASELINE]
+    if _draw_mixed(mixed) and context.store is not None:
+        draw_rerun_button(context.store, context.number)
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
     picture(drawn, "study_matrix", partial(_cache_cell, context))
     with st.expander("Table view"):
-        named = selected.drop(columns=["link"]).assign(variant=selected.variant.map(shown_name))
+        hidden = ["link"] if any(selected.mixed) else ["link", MIXED]
+        named = selected.drop(columns=hidden).assign(variant=selected.variant.map(shown_name))
         table(
             named, "Accuracy, difference and cost of each cell.", exported=selected, width="stretch"
         )
@@ -353,6 +362,18 @@ def count_verdicts(summary) -> str:
         f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} differ, {counts[EQUIVALENT]} are"
         f" equivalent (within {within}), {counts[UNDECIDED]} are undecided."
     )
+
+
+def _draw_mixed(texts) -> bool:
+    """Draw how many comparisons mix conditions, and which; return whether any does.
+
+    Args:
+        texts: Column mixed of a table, one text per comparison.
+    """
+    sentence = describe_mixed_comparisons(texts)
+    if sentence:
+        st.caption(f"{literal(sentence)} A difference may come from these alone.")
+    return bool(sentence)
 
 
 def _cache_cell(context, line):

@@ -329,6 +329,15 @@ class Store(Connected):
                 connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted)
             )
 
+    def rerun(self, study: int, run_ids: Iterable[int]) -> int:
+        """Queue finished runs of a study again, without their old results. Return how many."""
+        queued = 0
+        with self.writing() as connection:
+            for some in _split_ids(list(run_ids)):
+                ended = and_(runs.c.study == study, runs.c.id.in_(some), runs.c.state.in_(ENDED))
+                queued += _requeue(connection, and_(ended, runs.c.wanted))
+        return queued
+
     def stop(self, study: int) -> int:
         """Mark queued and running runs of a study as stopped. Return how many.
 
