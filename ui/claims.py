@@ -116,8 +116,8 @@ def evidence(context):
     )
     rows = pd.DataFrame({"seed": list(values), "value": list(values.values())})
     formatted = rows.assign(value=rows.value.map("{:.4f}".format), seed=rows.seed.map(str))
-    with st.expander("Every seed"):
-        small_table(formatted, "Every seed of this claim.", rows)
+    with st.expander("Results by seed"):
+        small_table(formatted, "Results of this claim by seed.", rows)
     st.caption(literal(RERUN.format(name=name)))
 
 

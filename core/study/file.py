@@ -228,9 +228,9 @@ class _Reader:
             ):
                 return numbers
         allowed = (
-            f"how many (seeds 0, 1, …), a list of different whole numbers from 0 to {seed.high}, or"
-            f" text such as {LOOKS!r}: more seeds where models are undecided (2 to {MAX_LOOKS}"
-            f" increasing numbers from {LEAST_SEEDS} to {MAX_SEEDS_OF_LOOKS})"
+            f"how many (seeds 0, 1, …), or a list of different whole numbers from 0 to {seed.high}."
+            f" For more seeds where models are undecided, write text such as {LOOKS!r}: 2 to"
+            f" {MAX_LOOKS} increasing numbers from {LEAST_SEEDS} to {MAX_SEEDS_OF_LOOKS}"
         )
         self.problems.append(f"seeds is {shorten(value)}; it must be {allowed}.")
         return [0]

@@ -40,13 +40,17 @@ def cost(context):
         )
         operations = formulas.flops(config, tokens)
         every = sum(operations.values())
-        sentence = f"{every:,} FLOPs in matrix products, for {count(tokens, 'token')}."
+        sentence = (
+            f"{every:,} FLOPs in the matrix products of the blocks, for {count(tokens, 'token')}"
+            " (unembedding not counted)."
+        )
         figure("FLOPs per forward pass", sentence, "Formulas")
         _draw_bars(operations, "FLOPs", "FLOPs by component.")
     with right:
         memory = formulas.activation_bytes(config, tokens, machine.dtype)
         sentence = (
-            f"{sum(memory.values()) / MB:.3g} MB if all activations are stored ({machine.dtype})."
+            f"{sum(memory.values()) / MB:.3g} MB if all activations of the blocks are stored"
+            f" ({machine.dtype})."
         )
         figure("Activation memory", sentence, "Formulas")
         _draw_bars(memory, "bytes", "Activation memory by component.")

@@ -24,9 +24,9 @@ def positions(context):
         figure(
             f"“{' '.join(words)}” vs “{' '.join(reversed(words))}”: can the model tell them apart?",
             f"{_describe_order(table, forward_pass.config)} Identical outputs (up to rounding) mean"
-            " that the model is blind to word order. The exception is ALiBi without a mask: it"
-            " depends only on distance. So it cannot tell a sentence from its reversal, but"
-            " does tell other orders apart.",
+            " that the model is blind to word order. The exception is ALiBi without a mask:"
+            " its bias depends only on distance, not on direction. So it cannot tell a sentence"
+            " from its reversal, but can tell other orders apart.",
             forward_pass.weights,
         )
         table["seen"] = table["mask"].map({"none": "no mask", "causal": "causal mask"})

@@ -56,7 +56,8 @@ def _draw_token_norms(forward_pass, look):
         table, numbers = token_through_norm(
             forward_pass, look.layer_of(forward_pass), site, look.token_of(forward_pass)
         )
-        where = "attention" if sublayer == "attention" else "the feed-forward network"
+        where = "attention" if sublayer == "attention" else "FFN"
+        stream = "input" if place == "before" else "output"
         called = f"Norm {site[2]}" if site[3:] == "" else f"Second norm {site[2]}"
         biased = "bias" in dict(
             forward_pass.config.part("norm")("", 1, forward_pass.config.bias).named_parameters()
@@ -69,8 +70,8 @@ def _draw_token_norms(forward_pass, look):
                 else "The learned gain is then applied."
             )
         figure(
-            f"{called}, {place} {where}: “{forward_pass.labels[look.token_of(forward_pass)]}”"
-            " before and after",
+            f"{called} ({where} {stream}):"
+            f" “{forward_pass.labels[look.token_of(forward_pass)]}” before and after normalisation",
             finite_sentence(
                 f"{_describe_formula(forward_pass.config.norm, numbers)} {gain}",
                 numbers["variance"],

@@ -227,8 +227,8 @@ def heads(forward_pass, look, can_vary_heads: bool = False):
         )
     with second:
         sentence = (
-            "How far back does each head attend? Weighted mean in tokens. Orange marks show the"
-            " mean over heads."
+            "How far away does each head attend? Attention-weighted mean distance in tokens. Orange"
+            " marks show the mean over heads."
         )
         figure("Attention distance by head", sentence, forward_pass.weights)
         far = table.assign(reference=table.distance.mean()).rename(columns={"distance": "value"})

@@ -117,7 +117,7 @@ def draw_legend(trainings: StartedTrainings, notes=None):
     seeds = f"seeds {first} to {last}" if last > first else f"seed {first}"
     if last - first >= len(plan.seeds):  # a study may have any seeds
         seeds = f"{len(plan.seeds)} seeds from {first} to {last}"
-    paired = "All variants share the seed, the data and, where shapes match, the initial weights."
+    paired = "All variants share the seeds, the data and, where shapes match, the initial weights."
     common = [f"{trainings.origin}, {seeds}. {paired}"]
     if any("diverged" in (text or "") for text in ended.values()):
         common.append(pins.DIVERGED)

@@ -12,7 +12,7 @@ from core.study.database.store import Store
 view: Menu[Any] = Menu("Views of a study")
 NOT_STORED = (
     "The runs of this built-in study are not stored here. Click a matrix cell to see its curves in"
-    " Training, or rerun the study with *New study*."
+    " Training, or run it yourself: press *New study* and choose it as the template."
 )
 
 

@@ -54,7 +54,7 @@ def layers(context):
         quantity="probability of the final prediction",
         square=False,
         height=90 + 40 * depth if depth <= 6 else 420,
-        alt="Logit lens: probability of the final answer at each layer and token.",
+        alt="Logit lens: probability of the final prediction at each layer and token.",
         texts=[lens.word.tolist()],
     )
     offer_table("logit lens", lambda: lens)
@@ -142,11 +142,12 @@ def _draw_head_behaviour(context):
     )
     best = context.readings[0]
     sentence = (
-        f"Attention of **{Cut(layer, 'head', head).name}** to the subject, across a clause with a"
-        f" distractor noun: **{reading_here.before.mean:.2f}** from the token before the verb,"
-        f" **{reading_here.verb.mean:.2f}** from the verb. From the verb, the 95 % CI over"
-        f" {count(reading_here.verb.n, 'held-out sentence')} is {reading_here.verb.low:.2f} to"
-        f" {reading_here.verb.high:.2f}; uniform attention gives {reading_here.even:.2f}."
+        f"Mean attention of **{Cut(layer, 'head', head).name}** to the subject across a clause with"
+        f" a distractor noun: **{reading_here.before.mean:.2f}** from the token before the verb,"
+        f" **{reading_here.verb.mean:.2f}** from the verb. Over"
+        f" {count(reading_here.verb.n, 'held-out sentence')} its 95 % CI from the verb is"
+        f" {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}; uniform attention gives"
+        f" {reading_here.even:.2f}."
     )
     if reading_here is not best:
         sentence += (

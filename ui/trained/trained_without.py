@@ -40,8 +40,8 @@ def without(context):
             comparison.describe_summary(rows, context.look.compared),
             f"{comparison.compared.help(context.look.compared).capitalize()} Points show the"
             f" {'geometric ' * measure.logarithmic}mean over seeds. Lines show the 95 % CI"
-            " (Holm-corrected) of the difference from the baseline (dashed): not significant if"
-            " they reach it",
+            " (Holm-corrected) of the difference from the baseline (dashed). If a line reaches the"
+            " baseline, the difference is not significant",
             [context.look.compared],
         )
         baseline = float(rows[(rows.member == WHOLE)].value.iloc[0])
@@ -58,8 +58,9 @@ def without(context):
     dashed = "" if split else " Dashed: baseline."
     caption(
         "“Changed before training”: each changed model is trained from scratch, with the same data"
-        " order and initial weights. “Changed after training”: the change is made to the trained"
-        f" baseline; this is not possible where weights have different shapes.{dashed}"
+        " order and, where shapes match, the same initial weights. “Changed after training”: the"
+        " change is made to the trained baseline; this is not possible where weights have different"
+        f" shapes.{dashed}"
     )
 
 
@@ -72,9 +73,10 @@ def _draw_by_distance(member: str):
         " subject and verb",
         comparison.describe_by_distance(rows),
         f"{comparison.compared.help('distance').capitalize()} Points show the mean over"
-        f" {count(int(rows.seeds.min()), 'seed')}, on {rows.n.min()} to {rows.n.max()}"
-        f" sentences{_describe_merged(merged)}. Bars show the 95 % CI"
-        " (Holm-corrected) of the difference from the baseline: not significant if they touch it",
+        f" {count(int(rows.seeds.min()), 'seed')}; each distance has {rows.n.min()} to"
+        f" {rows.n.max()} sentences{_describe_merged(merged)}. Bars show the 95 % CI"
+        " (Holm-corrected) of the difference from the baseline. If a bar touches the baseline, the"
+        " difference is not significant",
         ["accuracy"],
     )
     rows = rows.assign(line=rows.line.replace(comparison.SHOWN))

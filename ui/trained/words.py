@@ -107,7 +107,7 @@ def words(context):
         ticks = "Grey ticks: sampling probability after temperature, top-k and top-p"
         sampling = context.sampling
         if sampling.temperature == 1 and sampling.top_k <= 0 and sampling.top_p >= 1:
-            ticks += ", which are off now"
+            ticks += " (at their current settings these change nothing)"
         figure(f"{asks} “{labels[after]}”", explanation, ticks)
         height = 110 + 26 * len(rows)
         chart(charts.next_words(axis), table, "Next-token probabilities.", height=height)

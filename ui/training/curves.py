@@ -17,9 +17,7 @@ from ui.shared.trainings import arms_shown, chart_lines, draw_learning, draw_leg
 from ui.training.context import view
 
 
-@view.register(
-    "play", label="Play", help="animation of the training: accuracy of each model and seed."
-)
+@view.register("play", label="Play", help="animation of training: accuracy of each model and seed.")
 def play(context):
     """Draw an animation of the accuracy of each model and seed, with the mean as curves."""
     trainings = context.trainings

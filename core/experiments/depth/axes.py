@@ -49,17 +49,27 @@ def _switch_axis(field: str) -> Axis:
     return Axis(definition.label, {"on": {field: True}, "off": {field: False}}, words)
 
 
-def _number_axis(field: str, *values: float, first: tuple[str, ...] = ()) -> Axis:
-    """Return an axis with some values of a number; 0 stands for a part that is missing."""
+def _number_axis(
+    field: str,
+    *values: float,
+    first: tuple[str, ...] = (),
+    words: tuple[str, ...] = (),
+) -> Axis:
+    """Return an axis with some values of a number; 0 stands for a part that is missing.
+
+    Args:
+        field: Name of the setting.
+        *values: Its values.
+        first: Entries that are chosen by default.
+        words: Labels of the values, where those of the setting do not fit.
+    """
     definition = Config.settings()[field]
     names = {definition.write(value): value for value in values}
-    words = {
-        name: definition.describe_change(value) if value else f"no {definition.short}"
-        for name, value in names.items()
-    }
-    return Axis(
-        definition.label, {name: {field: value} for name, value in names.items()}, words, first
+    labels = words or tuple(
+        definition.describe_change(value) if value else f"no {definition.short}" for value in values
     )
+    entries = {name: {field: value} for name, value in names.items()}
+    return Axis(definition.label, entries, dict(zip(names, labels)), first)
 
 
 AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm there is no placement
@@ -73,8 +83,8 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
         },
         {
             "both": "residual",
-            "attention": "residual attention",
-            "ffn": "residual FFN",
+            "attention": "residual around attention only",
+            "ffn": "residual around FFN only",
             "none": "no residual",
         },
         ("both", "none"),
@@ -90,9 +100,21 @@ AXES = {  # at first (2 × 2 + 1) × 2 × 5 × 2 = 100 variants: without a norm 
     "qk_norm": _switch_axis("qk_norm"),
     "score_cap": _number_axis("score_cap", 0.0, 2.0),
     "window": _number_axis("window", 0, 4),
-    "global_every": _number_axis("global_every", 0, 2),
-    "rope_share": _number_axis("rope_share", 0.25, 0.5, 1.0),
-    "nope_every": _number_axis("nope_every", 0, 2),
+    "global_every": _number_axis(
+        "global_every", 0, 2, words=("no global layers", "global attention every 2 layers")
+    ),
+    "rope_share": _number_axis(
+        "rope_share",
+        0.25,
+        0.5,
+        1.0,
+        words=(
+            "RoPE on 25 % of dimensions",
+            "RoPE on 50 % of dimensions",
+            "RoPE on all dimensions",
+        ),
+    ),
+    "nope_every": _number_axis("nope_every", 0, 2, words=("no NoPE layers", "NoPE every 2 layers")),
     "softmax": _menu_axis("softmax"),
     "gate": _switch_axis("gate"),
     "value_residual": _switch_axis("value_residual"),

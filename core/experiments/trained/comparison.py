@@ -247,16 +247,17 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
             int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1)
         )
         significant = [
-            f"{word} at {n} of them" for word, n in {"lower": lower, "higher": higher}.items() if n
+            f"significantly {word} at {n}"
+            for word, n in {"lower": lower, "higher": higher}.items()
+            if n
         ]
-        unclear = len(line_rows) - lower - higher
         if significant:
-            others = f" ({unclear} not significant)" if unclear else ""
-            sentences.append(f"{SHOWN[line]}, accuracy is {' and '.join(significant)}{others}")
-        elif unclear:
-            sentences.append(f"{SHOWN[line]}, no significant difference")
+            sentences.append(f"{' and '.join(significant)} when {SHOWN[line]}")
+        elif len(line_rows):
+            sentences.append(f"not significantly different at any when {SHOWN[line]}")
     text = (
-        f"At {count(n_distances, 'distance')}, compared with the baseline: {'; '.join(sentences)}."
+        f"Compared with the baseline, accuracy at {count(n_distances, 'distance')} is"
+        f" {'; '.join(sentences)}."
     )
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
