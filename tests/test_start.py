@@ -112,7 +112,13 @@ def test_start_picture_has_all_words_and_description(chosen, wrong, removed):
         ",",
         chosen,
     ]
-    assert svg.count("<path") == 3 and (svg.count(' off"') == 3 + 2) == removed  # 0.01 is not drawn
+    # Neither 0.01 nor the last word's attention to itself is drawn.
+    assert svg.count("<path") == 2 and (svg.count(' off"') == 2 + 2) == removed
+    last_word, next_word = (
+        float(re.search(rf'x="([\d.]+)"[^>]*>{word}<', svg)[1]) for word in (",", chosen)
+    )
+    starts = {float(start) for start in re.findall(r'd="M ([\d.]+) ', svg)}
+    assert starts == {last_word} and last_word < next_word
     assert re.findall(r'class="figure[^>]*>([^<]*)<', svg) == ["0.15", "0.80"]
     text = describe_agreement(words, weights, chosen, wrong, removed)
     assert (

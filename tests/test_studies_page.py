@@ -123,9 +123,7 @@ def until(app, come, seconds=90) -> AppTest:
 
 def test_empty_page_explains_start_and_creates_no_store(tmp_path):
     app = good(opened())
-    assert "You have no studies yet" in texts(
-        app
-    ) and "python -m core.study run studies/ablation_matrix.toml" in texts(app)
+    assert "This one is built in" in texts(app)
     assert "New study" in labels(app) and not {"Delete study", "Stop", "Resume"} & set(labels(app))
     assert list(tmp_path.iterdir()) == []
 
@@ -423,7 +421,7 @@ def test_study_starts_stops_resumes_and_is_deleted(url, monkeypatch):
     assert "Stop" in labels(app) and progress_of(store, 1).counts.keys() <= {QUEUED, RUNNING}
     app = until(app, lambda _: store.rows(1))
     app = good(press(app, "Delete study"))
-    assert store.studies() == [] and "You have no studies yet" in texts(app)
+    assert store.studies() == [] and "This one is built in" in texts(app)
     until(app, lambda _: not server.service().has(1))
     assert server.service().trouble == ""
     app = good(press(dialog(TINY), "Start"))
@@ -489,7 +487,7 @@ def test_study_deleted_elsewhere_is_reported(store, view):
         good(instead.set_value("complete").run()), "study"
     ) == "complete" and "Delete study" in labels(app)
     two = good(press(two, "Delete study"))
-    assert "You have no studies yet" in texts(two) and gone(good(app.run()), "complete")
+    assert "This one is built in" in texts(two) and gone(good(app.run()), "complete")
 
 
 def test_study_started_elsewhere_is_shown_and_can_stop(store):

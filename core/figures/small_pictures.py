@@ -52,7 +52,10 @@ VOTES_STYLE = (
 def agreement_svg(
     words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
 ) -> str:
-    """Return a sentence as SVG, with arcs from its next word to the words a head reads.
+    """Return a sentence and its predicted next word as SVG, with arcs for a head's attention.
+
+    The arcs lead from the last given word, from which the next one is predicted, to the words
+    before it.
 
     Args:
         words: The words that are given.
@@ -67,18 +70,18 @@ def agreement_svg(
         width = LETTER * len(word) + GAP
         middles.append(x + width / 2)
         x += width
-    slot = middles[-1]
+    *read_words, query, slot = middles
     line = FOOT + 20
     off = " off" * removed
     bad = " wrong" * wrong
     shapes = []
-    for index, weight in sorted(zip(middles, weights), key=lambda pair: pair[1]):
+    for index, weight in sorted(zip(read_words, weights), key=lambda pair: pair[1]):
         if weight < LEAST_DRAWN:
             continue
-        top = FOOT - (FOOT - TOP) * ((slot - index) / (slot - middles[0])) ** 0.9
-        middle = (slot + index) / 2
+        top = FOOT - (FOOT - TOP) * ((query - index) / (query - middles[0])) ** 0.9
+        middle = (query + index) / 2
         shapes.append(
-            f'<path class="arc{off}" d="M {slot:.1f} {FOOT} '
+            f'<path class="arc{off}" d="M {query:.1f} {FOOT} '
             f'Q {middle:.1f} {2 * top - FOOT:.1f} {index:.1f} {FOOT}" '
             f'stroke-width="{1 + 7 * weight:.2f}" stroke-opacity="{0.2 + 0.8 * weight:.2f}"/>'
         )

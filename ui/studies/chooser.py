@@ -269,6 +269,10 @@ def parquet(context: StudyContext) -> bytes:
 
 
 SEEN = "study_seen"  # kept for a session: the study that was looked at last
+ABOUT = (
+    "A study trains models with one component removed or replaced (rows) on several tasks"
+    " (columns), to see what each task needs. This one is built in."
+)
 UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
@@ -320,18 +324,7 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
         draw_new_study(store)
     if name not in studies:
         if not studies and name is not None:
-            about = (
-                "A study trains models with one component removed or replaced (rows) on several"
-                " tasks (columns), to see what each task needs. You have no studies yet; this one"
-                " is built in."
-            )
-            hint = (
-                "Press New study to create your own, or rerun this one with"
-                if may_write()
-                else "To rerun it, use"
-            )
-            about += f" {hint} “python -m core.study run studies/ablation_matrix.toml”."
-            st.caption(about)
+            st.caption(f"{ABOUT} Press New study to create your own." if may_write() else ABOUT)
         return open_built_in(name, look) if name in shipped else None
     session().kept[SEEN] = name
     study = studies[name]

@@ -22,7 +22,7 @@ from core.study.plan import StudyError
 from core.study.summary import MIXED, in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
-from ui.kit.page import figure, literal, table
+from ui.kit.page import explain_terms, figure, literal, table
 from ui.kit.pages import TRAINING
 from ui.kit.store import bind, change
 from ui.pictures.ablation_matrix import draw_matrix as picture
@@ -312,10 +312,12 @@ def source(context):
 
 
 READING = (
-    "Difference from the baseline in percentage points, with 95 % CI over seeds (paired t-test,"
-    " Holm-corrected per task). “=”: equivalent, the interval lies within the study's margin."
-    " Faded: undecided. Where only some runs learnt a task, cells say how many did, and these"
-    " numbers are compared (Boschloo's exact test)."
+    "Numbers are the difference from the baseline in percentage points, with its 95 % CI. “=”:"
+    " equivalent within the margin. Faded: undecided."
+)
+TESTS = (
+    "Over seeds: paired t-test, Holm-corrected per task. Where only some runs learnt a task, cells"
+    " say how many did, and these numbers are compared (Boschloo's exact test)."
 )
 
 
@@ -342,6 +344,7 @@ def matrix(context):
         draw_rerun_button(context.store, context.number)
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
     picture(drawn, "study_matrix", partial(_cache_cell, context))
+    st.caption(TESTS, help=explain_terms(TESTS))
     with st.expander("Table view"):
         hidden = ["link"] if any(selected.mixed) else ["link", MIXED]
         named = selected.drop(columns=hidden).assign(variant=selected.variant.map(shown_name))
