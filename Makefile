@@ -69,6 +69,10 @@ lint: .venv/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Store the results that ship, so that the next targets train only what they lack. Without it they train everything again.
+import: .venv/app
+	$(BIN)/python -m core.study import $(SHIPPED:%=studies/%.toml) $(CLAIMS:%=studies/claims/%.toml) $(LESSONS:%=studies/lessons/%.toml) --database $(STORE)
+
 # Train the studies that ship (what is missing of them), say whether each agrees with what ships, and put it in its place, with its curves.
 matrix: .venv/app
 	$(BIN)/python -m core.study run $(SHIPPED:%=studies/%.toml) --database $(STORE)

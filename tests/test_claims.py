@@ -16,7 +16,7 @@ from core.model.parts.init import generator
 from core.model.trace import trace
 from core.model.transformer import Transformer
 from core.study.plan import StudyError
-from core.study.shipped import ROOT
+from core.study.shipped import ROOT, read_shipped_study, shipped_curves
 from core.tasks import task
 from core.teaching import claims
 from core.teaching.claims import (
@@ -30,9 +30,7 @@ from core.teaching.claims import (
     describe,
     judge_claim,
     main,
-    read_shipped_study,
     read_values,
-    shipped_curves,
     verdict,
     write_values,
 )

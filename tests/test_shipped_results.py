@@ -16,14 +16,13 @@ from core.study.curves import read_curves
 from core.study.file import read, without_rate
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import MODEL, TRAINING
-from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
-from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse
+from core.study.shipped import ALONE, curves_of, shipped, shipped_curves, study_of, table_of
+from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse, read_summary
 from core.study.training_link import format_address, link_parameters
-from core.teaching.claims import shipped_curves
 from tests.holm import differences
 
 ROOT = Path(__file__).parent.parent
-TABLE = pd.read_csv(table_of("ablation_matrix"))
+TABLE = read_summary(table_of("ablation_matrix"))
 STUDIES = {name: read(study_of(name)) for name in (*shipped, *ALONE)}
 KEPT = 1 << 20  # bytes of a study's curves at most
 of_each_study = pytest.mark.parametrize("name", shipped)

@@ -1,13 +1,18 @@
 """Curve files of studies: exact round trips, shipped files match, damage is reported."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from core.settings.device import Machine
 from core.settings.process import versions
 from core.study.__main__ import main
-from core.study.curves import KINDS, MADE, read_curves, write_curves
+from core.study.curves import KINDS, MADE, CurveFiles, read_curves, write_curves
+from core.study.database.schema import DIVERGED, DONE, QUEUED
 from core.study.database.store import Store
+from core.study.file import read
+from core.study.imports import import_curves
 from core.study.plan import Run, StudyError
 from core.tasks import task
 from core.train import Row, Training, train
@@ -104,3 +109,44 @@ def test_incomplete_curve_file_is_refused(tmp_path, file, harm):
     np.savez_compressed(path, **columns)
     with pytest.raises(StudyError, match="does not contain study curves"):
         read_curves(path)
+
+
+def test_imported_curves_are_results_of_the_study(tmp_path, rows):
+    """A file that lists two versions of torch is left out, or its versions are unknown."""
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    store = Store(url)
+    planned = replace(study(), runs=tuple(runs()))
+    certain, mixed = tmp_path / "certain.npz", tmp_path / "mixed.npz"
+    first, *others = runs()
+    write_curves(certain, {first.hash: rows[first.hash]}, WHO)
+    write_curves(
+        mixed, {run.hash: rows[run.hash] for run in others}, WHO | {"torch": ("2.1", "2.2")}
+    )
+    files = CurveFiles((read_curves(certain), read_curves(mixed)))
+    assert import_curves(store, planned, files) == 1
+    assert import_curves(store, planned, files) == 0
+    number = store.find("made up")
+    assert [run.state for run in store.runs(number)] == [DONE, QUEUED, QUEUED]
+    assert import_curves(store, planned, files, certain=False) == 2
+    lines = store.runs(number)
+    assert [run.state for run in lines] == [DONE, DONE, DIVERGED]
+    assert [(run.torch, run.device) for run in lines] == [("somebody", "somebody")] + 2 * [
+        ("", "somebody")
+    ]
+    for run, line in zip(planned.runs, lines):
+        stored = [Row(*row) for of, *row in store.rows(number) if of == line.id]
+        assert repr(stored) == repr(rows[run.hash])
+    assert [line.message for line in lines] == ["", "", rows[others[1].hash][-1].note]
+    store.close()
+
+
+def test_command_imports_results_that_ship(tmp_path, capsys):
+    url = f"sqlite:///{tmp_path}/store.sqlite"
+    file = "studies/lessons/mask.toml"
+    assert main(["import", file, "--database", url]) == 0
+    assert "results stored in" in capsys.readouterr().out
+    store = Store(url)
+    number = store.find(read(file).name)
+    states = {run.state for run in store.runs(number)}
+    store.close()
+    assert states == {DONE} and main(["run", file, "--database", url]) == 0

@@ -1,4 +1,4 @@
-"""Command line for studies: python -m core.study plan, run, status, resume, rerun, export, check.
+"""Command line for studies: python -m core.study COMMAND (--help lists the commands).
 
 Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a
 mistake in the file or the
@@ -47,10 +47,12 @@ from core.study.database.connection import (
 )
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, progress_of
+from core.study.imports import import_curves
 from core.study.looks import enrol_needed, find_look
 from core.study.picture import STYLE, matrix_svg
 from core.study.plan import NOTHING, Study, StudyError, describe_plan, describe_stored, read_machine
 from core.study.runner import Progress, Runner
+from core.study.shipped import shipped_curves
 from core.study.summary import lines, read_summary
 from core.study.tables import export, made_of, rows_of, summary_with_guards
 from core.train.budget import format_duration
@@ -100,7 +102,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(call.__name__.rstrip("_"), help=help, description=help)
         command.set_defaults(call=call)
         description = "the file of a study" + (
-            "" if call in (run, plan) else ", or its name in the store"
+            "" if call in (run, plan, import_) else ", or its name in the store"
         )
         command.add_argument("studies", nargs=studies, metavar="STUDY", help=description)
         where = (
@@ -127,6 +129,12 @@ def parser() -> argparse.ArgumentParser:
     )
     add(run, train_missing, "+", trains=True)
     add(resume, "continue a study, from its file or from the store", "+", trains=True)
+    add(
+        import_,
+        "store the results of built-in studies, to train only what they lack; runs of which it is"
+        " not known what trained them are left out",
+        "+",
+    )
     train_odd = (
         "train again the runs that differ from the workers in versions or device; this removes"
         " their old results"
@@ -195,6 +203,16 @@ def resume(arguments: Namespace) -> int:
     ]
     store.close()
     return train(arguments, studies)
+
+
+def import_(arguments: Namespace) -> int:
+    """Run the command import: store results of built-in studies; return 0."""
+    store = Store(arguments.database)
+    for path in arguments.studies:
+        study = read_study(path)
+        stored = import_curves(store, study, shipped_curves(Path(path).stem))
+        print(f"{study.name}: {count(stored, 'result')} stored in {store.name}.")
+    return COMPLETE
 
 
 def rerun(arguments: Namespace) -> int:

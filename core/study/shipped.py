@@ -4,9 +4,13 @@ To add one, add an entry here and its file in studies/; `make matrix` trains it 
 results into results/.
 """
 
+from functools import lru_cache
 from pathlib import Path
 
 from core.settings.menu import Menu
+from core.study.curves import CurveFiles, Curves, read_curves
+from core.study.file import read
+from core.study.plan import Study
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -72,3 +76,32 @@ def table_of(name: str) -> Path:
 def curves_of(name: str) -> Path:
     """Return the path of a shipped study's curves (core.study.curves.read_curves)."""
     return ROOT / "results" / "curves" / f"{name}.npz"
+
+
+def find_study(name: str) -> str:
+    """Return a shipped study's key, "claims/warm_up" for "warm_up"; unknown names unchanged."""
+    keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
+    return next(keys, name)
+
+
+@lru_cache
+def read_shipped_study(name: str) -> Study:
+    """Read the definition of a shipped study by its name. Raises StudyError, OSError."""
+    return read(study_of(find_study(name)))
+
+
+@lru_cache
+def shipped_curves(name: str) -> CurveFiles:
+    """Read the curves of a shipped study: its own file, then the others, which may have its runs.
+
+    Raises StudyError, OSError.
+    """
+    study = find_study(name)
+    others = [key for key in (*shipped, *ALONE) if key != study]
+    return CurveFiles(tuple(_read_curves(key) for key in (study, *others)))
+
+
+@lru_cache
+def _read_curves(key: str) -> Curves:
+    """Read the curves of a shipped study by its key, such as "claims/warm_up"."""
+    return read_curves(curves_of(key))

@@ -38,10 +38,9 @@ from core.model.transformer import Transformer
 from core.settings.device import Machine
 from core.settings.menu import Menu
 from core.settings.wording import count, fixed
-from core.study.curves import CurveFiles, Curves, read_curves
-from core.study.file import read
-from core.study.plan import Study, StudyError
-from core.study.shipped import ALONE, curves_of, shipped, study_of, table_of
+from core.study.curves import CurveFiles, Curves
+from core.study.plan import StudyError
+from core.study.shipped import read_shipped_study, shipped_curves, table_of
 from core.tasks import task
 from core.train import Row, Training, chunk, model, start
 
@@ -61,35 +60,6 @@ REASONS = {  # (verdict, whether the claim is that there is no such effect) -> r
 }
 FILE = table_of("claims")
 COLUMNS = ("claim", "seed", "value")
-
-
-def find_study(name: str) -> str:
-    """Return a shipped study's key, "claims/warm_up" for "warm_up"; unknown names unchanged."""
-    keys = (key for key in (*shipped, *ALONE) if key.rpartition("/")[2] == name)
-    return next(keys, name)
-
-
-@lru_cache
-def read_shipped_study(name: str) -> Study:
-    """Read the definition of a shipped study by its name. Raises StudyError, OSError."""
-    return read(study_of(find_study(name)))
-
-
-@lru_cache
-def shipped_curves(name: str) -> CurveFiles:
-    """Read the curves of a shipped study: its own file, then the others, which may have its runs.
-
-    Raises StudyError, OSError.
-    """
-    study = find_study(name)
-    others = [key for key in (*shipped, *ALONE) if key != study]
-    return CurveFiles(tuple(_read_curves(key) for key in (study, *others)))
-
-
-@lru_cache
-def _read_curves(key: str) -> Curves:
-    """Read the curves of a shipped study by its key, such as "claims/warm_up"."""
-    return read_curves(curves_of(key))
 
 
 @dataclass(frozen=True)

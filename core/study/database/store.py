@@ -7,7 +7,7 @@ rows, so none is stored twice.
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, updat
 
 from core.settings.process import is_alive, versions
 from core.settings.wording import count
+from core.study.curves import Made
 from core.study.database import schema
 from core.study.database.connection import (
     Connected,
@@ -338,6 +339,36 @@ class Store(Connected):
                 queued += _requeue(connection, and_(ended, runs.c.wanted))
         return queued
 
+    def add_results(self, study: int, results: Mapping[str, tuple[Sequence[Row], Made]]) -> int:
+        """Store results that were trained elsewhere, for queued runs. Return how many were stored.
+
+        Args:
+            study: Id of the study.
+            results: Run hash -> all its rows, and what trained it. Where several versions or
+                devices did, it is not known which of them trained this run: they are left empty.
+        """
+        queued = select(runs.c.id, runs.c.hash).where(
+            runs.c.study == study, runs.c.wanted, runs.c.state == QUEUED
+        )
+        with self.writing() as connection:
+            run_ids = {key: run for run, key in connection.execute(queued) if key in results}
+            for some in _split_ids(list(run_ids.values())):
+                connection.execute(delete(rows).where(rows.c.run.in_(some)))
+            new = [
+                {"run": run, **row._asdict()}
+                for key, run in run_ids.items()
+                for row in results[key][0]
+            ]
+            _execute_for_each(connection, insert(rows), new)
+            now = connection.execute(select(Clock())).scalar_one()
+            changed = [_result_columns(run, *results[key], now) for key, run in run_ids.items()]
+            names = [name for columns in changed[:1] for name in columns if name != "at"]
+            values: dict[str, Any] = {name: bindparam(name) for name in names}
+            _execute_for_each(
+                connection, update(runs).where(runs.c.id == bindparam("at")).values(values), changed
+            )
+        return len(run_ids)
+
     def stop(self, study: int) -> int:
         """Mark queued and running runs of a study as stopped. Return how many.
 
@@ -526,6 +557,22 @@ def _report_columns(report: Report, now: float) -> dict[str, Any]:
         "message": report.message,
         "known": report.known,
         "device": report.device,
+    }
+
+
+def _result_columns(
+    run: int, rows_of_run: Sequence[Row], provenance: Made, now: float
+) -> dict[str, Any]:
+    """Return the values of a run's line that come with a result from elsewhere; "at" is its id."""
+    last = rows_of_run[-1]
+    return {
+        "at": run,
+        "state": DIVERGED if last.note else DONE,
+        "step": last.step,
+        "ended": now,
+        "known": True,
+        "message": last.note,
+        **{name: values[0] if len(values) == 1 else "" for name, values in provenance.items()},
     }
 
 

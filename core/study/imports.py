@@ -1,0 +1,32 @@
+"""Curves of files as results in a store: to train only what is missing, or to summarise again."""
+
+from dataclasses import replace
+
+from core.study.conditions import CONDITIONS
+from core.study.curves import CurveFiles
+from core.study.database.store import Store
+from core.study.plan import Study
+
+
+def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool = True) -> int:
+    """Add a study to a store with the results that curve files have; return how many.
+
+    Args:
+        store: The store.
+        study: The study.
+        curves: The files.
+        certain: Whether to leave out runs of files that list several versions or devices: it is
+            not known which of them trained a run.
+    """
+    results = {}
+    for run in (*study.runs, *study.later):
+        found = curves.find(run)
+        if found is None:
+            continue
+        file, rows = found
+        if certain and any(len(file.made[name]) > 1 for name in CONDITIONS):
+            continue
+        results[run.hash] = rows, file.made
+    later = [run for run in study.later if run.hash in results]
+    enrolled = store.enrol(replace(study, runs=(*study.runs, *later)))
+    return store.add_results(enrolled.study, results)
