@@ -24,7 +24,7 @@ from typing import Any, TextIO
 import pandas as pd
 
 from core.export.sheets import slug, write_csv
-from core.measure.verdicts import LEAST_SEEDS
+from core.measure.verdicts import DIFFERENCE, LEAST_SEEDS
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.settings.wording import count
@@ -50,7 +50,15 @@ from core.study.database.store import Store, progress_of
 from core.study.imports import import_curves
 from core.study.looks import enrol_needed, find_look
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import NOTHING, Study, StudyError, describe_plan, describe_stored, read_machine
+from core.study.plan import (
+    NOTHING,
+    NULL,
+    Study,
+    StudyError,
+    describe_plan,
+    describe_stored,
+    read_machine,
+)
 from core.study.runner import Progress, Runner
 from core.study.shipped import shipped_curves
 from core.study.summary import lines, read_summary
@@ -307,7 +315,13 @@ def check(arguments: Namespace) -> int:
             verb = "is" if len(names) == 1 else "are"
             print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
     print_mixed(store, number)
-    return COMPLETE if agreed.agrees else INCOMPLETE
+    wrong = [line for line in lines(now) if line.variant == NULL and line.verdict == DIFFERENCE]
+    for line in wrong:
+        print(
+            f"{line.task}: the null arm differs from the baseline (p = {line.p:.2g}), although only"
+            " the seeds are others. Do not trust the differences of this task."
+        )
+    return COMPLETE if agreed.agrees and not wrong else INCOMPLETE
 
 
 def read_study(path: str) -> Study:

@@ -22,7 +22,7 @@ from core.settings.memory import max_mb
 from core.settings.setting import ConfigError, Setting
 from core.settings.wording import count, replace_unprintable, shorten
 from core.study import plan
-from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Study, StudyError, TaskSetup
+from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Run, Study, StudyError, TaskSetup
 from core.tasks import task
 from core.train import Training, budget, start
 from core.train.match import name_at_rate, search
@@ -42,6 +42,7 @@ KEYS = (
     "tasks",
     "seeds",
     "margin",
+    "null",
     "device",
     "dtype",
     "base",
@@ -128,6 +129,7 @@ class _Reader:
         setups = self.read_setups(base)
         looks = read_looks(self.document.get("seeds"))
         variants = self.read_variants()
+        has_null = self.read_null(seeds)
         equal = self.read_equal()
         rates = self.read_rates()
         arms: dict[str, Arms] = {}
@@ -143,16 +145,14 @@ class _Reader:
         if self.problems:
             raise StudyError(list(dict.fromkeys(self.problems)))
         runs = plan.plan_runs(arms, seeds, machine)
-        first = looks[0] if looks else len(runs)
-        return Study(
-            name,
-            question,
-            self.text,
-            tuple(run for run in runs if run.seed < first or not looks),
-            tuple(notes),
-            looks,
-            tuple(run for run in runs if run.seed >= first and looks),
-        )
+        later: tuple[Run, ...] = ()
+        if looks:
+            later = tuple(run for run in runs if run.seed >= looks[0])
+            runs = tuple(run for run in runs if run.seed < looks[0])
+            seeds = seeds[: looks[0]]
+        if has_null:
+            runs += plan.plan_null_runs(arms, seeds, machine)
+        return Study(name, question, self.text, runs, tuple(notes), looks, later)
 
     def check_count(self) -> None:
         """Raise StudyError for too many runs, before any is built."""
@@ -244,6 +244,15 @@ class _Reader:
             f"{write_key(path)} is {shorten(value)}; it must be a number of percentage points above"
             " 0 and below 100: models that differ by less are equivalent."
         )
+
+    def read_null(self, seeds: list[int]) -> bool:
+        """Read whether there is a null arm; note a problem if it is not possible."""
+        value = self.document.get("null", False)
+        if not isinstance(value, bool):
+            self.problems.append(f"null is {shorten(value)}; it must be true or false.")
+        elif value and max(seeds) >= plan.NULL_SEEDS:
+            self.problems.append(f"null: with it, all seeds must be below {plan.NULL_SEEDS:,}.")
+        return value is True
 
     def read_equal(self) -> str:
         """Read what is equal for all models of a task, a key of core.train.match.
@@ -426,9 +435,10 @@ class _Reader:
                 )
             variants[name] = changes
         for name in variants:
-            if name == BASELINE or not can_be_called(name):
+            if name == BASELINE or plan.is_null(name) or not can_be_called(name):
                 self.problems.append(
-                    f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}."
+                    f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}"
+                    f" or {plan.NULL}."
                 )
         return variants
 

@@ -12,7 +12,7 @@ from core.measure.verdicts import UNDECIDED, Looked
 from core.settings.wording import count
 from core.study.database.store import Enrolled, Store
 from core.study.file import looks_of, parse, without_rate
-from core.study.plan import Run, Study, StudyError
+from core.study.plan import Run, Study, StudyError, pair_seed
 from core.study.tables import Name, find_source, look_at_tasks
 from core.train.budget import format_duration
 
@@ -45,7 +45,8 @@ def list_needed_runs(study: Study, looked: Mapping[str, Looked]) -> list[Run]:
     return [
         run
         for run in (*study.runs, *study.later)
-        if run.seed < max(study.looks[0], seeds.get((run.task, _model_of(run)), 0))
+        if pair_seed(run.variant, run.seed)
+        < max(study.looks[0], seeds.get((run.task, _model_of(run)), 0))
     ]
 
 

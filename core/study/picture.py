@@ -25,6 +25,7 @@ from core.figures.palette import VARIANTS
 from core.figures.svg import picture
 from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED, find_verdict
 from core.settings.wording import count, fixed
+from core.study.plan import NULL
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
 from core.study.training_link import format_address, read_query
@@ -63,12 +64,12 @@ COLOURS = f"""
 .less {{ fill: {LESS}; }} .more {{ fill: {MORE}; }}
 text {{ font-size: 14px; }} .name, .skill {{ font-weight: 600; }} .small {{ font-size: 12px; }}
 .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.7; }} \
-.edge {{ stroke-opacity: 0.18; }}
+.floor {{ fill-opacity: 0.45; }} .edge {{ stroke-opacity: 0.18; }}
 """
 STYLE = f"""
 svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
 @media (prefers-color-scheme: dark) {{ svg {{ --ink: #e8ecf0; --paper: #11151a; }} }}
-text {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
+text, .floor {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
 .edge {{ stroke: var(--ink); fill: none; }}
 {COLOURS}"""
 
@@ -86,7 +87,7 @@ def matrix_svg(
             differences are whole points.
     """
     if not intervals:
-        summary = summary[summary.variant != BASELINE]
+        summary = summary[~summary.variant.isin([BASELINE, NULL])]
     height_of_row = ROW if intervals else LOW
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells: dict[tuple[str, str], Line] = {
@@ -216,6 +217,9 @@ def describe_cell(line: Line) -> str:
         return f"{first} {got}).{note}"
     if not line.difference and line.difference_low == line.difference_high:
         return f"{first} {got}); same as the baseline on every seed.{note}"
+    floor = getattr(line, "noise_floor", math.nan)
+    if not math.isnan(floor):
+        note = f" Noise floor: ±{format_points(floor)} points.{note}"
     noise = ", too few seeds for a verdict"
     if not math.isnan(line.p):
         noise = _describe_verdict(line)
@@ -297,6 +301,7 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
     drawn += (
         f'<rect class="edge" x="{x + 1:g}" y="{y + 1}" width="{COLUMN - 2}" height="{height}"/>'
     )
+    drawn += _noise_floor_svg(line, x, y + height)
     first, second = _cell_texts(line, value)
     if not intervals:
         second = ""
@@ -309,6 +314,15 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
     if second:
         drawn += _words_svg(x + COLUMN / 2, y + 32, [second], f"middle small{noise}")
     return drawn
+
+
+def _noise_floor_svg(line: Line, x: float, y: float) -> str:
+    """Return a bar at the foot of a cell as SVG, as wide as its noise floor; 100 points fill it."""
+    floor = getattr(line, "noise_floor", math.nan)
+    if math.isnan(floor) or line.variant == BASELINE:
+        return ""
+    width = max(1.0, min(1.0, floor) * (COLUMN - 2))
+    return f'<rect class="floor" x="{x + 1:g}" y="{y - 2:g}" width="{width:.1f}" height="3"/>'
 
 
 def _cell_texts(line: Line, value: float) -> tuple[str, str]:

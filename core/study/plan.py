@@ -15,7 +15,7 @@ from core.settings.setting import ConfigError
 from core.settings.wording import count, shorten
 from core.tasks import task
 from core.train import State, Training, budget, start
-from core.train.match import match_cost
+from core.train.match import match_cost, name_at_rate
 
 # Settings of a model that every run has had since this format. A later one stands in a run only
 # where it differs from what models were before, so that earlier runs keep their hashes.
@@ -51,6 +51,10 @@ MODEL = {
 }  # tasks need no padding
 TRAINING = {name: definition for name, definition in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
+
+# Null arm: the baseline once more, with other seeds. Its distance from the baseline is noise.
+NULL = "baseline, other seeds"
+NULL_SEEDS = 1_000_000  # by which its seeds are larger
 
 Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is trained
 
@@ -288,6 +292,33 @@ def plan_arms(
                 f"In “{setup.name}”, the variant “{name}” is skipped because it equals “{twin}”."
             )
     return planned, notes
+
+
+def is_null(variant: str) -> bool:
+    """Return whether a variant is the null arm, at any learning rate."""
+    return variant == NULL or variant.startswith(f"{NULL}, ")
+
+
+def pair_seed(variant: str, seed: int) -> int:
+    """Return the seed of the baseline with which a run is paired."""
+    return seed - NULL_SEEDS if is_null(variant) else seed
+
+
+def plan_null_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
+    """Return the runs of the null arm of every task, at each learning rate of its baseline."""
+    runs = []
+    for seed in seeds:
+        for name, several in arms.items():
+            _, first = several[BASELINE]
+            for variant, (config, training) in several.items():
+                rate = training.learning_rate
+                at_rate = TRAINING["learning_rate"].describe_change(rate)
+                if variant not in (BASELINE, at_rate):
+                    continue
+                null = NULL if rate == first.learning_rate else name_at_rate(NULL, rate)
+                other = config.with_seed(seed + NULL_SEEDS)
+                runs.append(Run(name, null, other, training, machine))
+    return tuple(runs)
 
 
 def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:

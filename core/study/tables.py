@@ -10,9 +10,9 @@ from typing import Any
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE, Arm, Plan, Trial
-from core.experiments.training.results import RANGE, facts_of, gaps
+from core.experiments.training.results import RANGE, facts_of
 from core.export.sheets import write_csv
-from core.measure.intervals import interval
+from core.measure.intervals import half_width, interval
 from core.measure.verdicts import (
     NO_NOISE,
     NOTHING,
@@ -33,7 +33,16 @@ from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Line, Store
 from core.study.file import describe_guards, looks_of, margin_of, search_of, without_rate
-from core.study.plan import TRAINING, Run, StudyError, machine_of, read_run, read_settings
+from core.study.plan import (
+    NULL,
+    TRAINING,
+    Run,
+    StudyError,
+    machine_of,
+    pair_seed,
+    read_run,
+    read_settings,
+)
 from core.study.training_link import format_address, link_parameters
 from core.tasks import task
 from core.train import Row
@@ -192,19 +201,28 @@ def _summarise_cells(
         search: Key of the menu of searches, for links.
     """
     accuracy = {
-        key: {run.seed: last_accuracy.get(run.id, math.nan) for run in several}
+        key: {
+            pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan) for run in several
+        }
         for key, several in cells.items()
     }
     looked = _look_at_cells(cells, last_accuracy, specs, source)
     off_by = {key: gap for found in looked.values() for key, gap in found.differences.items()}
     noise: dict[Name, Noise] = {}
     for name, found in looked.items():
-        comparisons = sum(not math.isnan(gap.p) for gap in found.differences.values())
+        comparisons = sum(
+            not math.isnan(gap.p) for key, gap in found.differences.items() if key[1] != NULL
+        )
         _, training = read_settings(specs[next(iter(found.differences))])
         answers = facts_of(training).answers
         base = accuracy.get((name, BASELINE), {})
         for key in found.differences:
             noise[key] = measure_noise(accuracy[key], base, answers, comparisons)
+    floors = {
+        name: _noise_floor(noise[name, NULL].spread, found.differences[name, NULL].n)
+        for name, found in looked.items()
+        if (name, NULL) in found.differences
+    }
     return pd.DataFrame(
         _summarise_cell(
             key,
@@ -215,9 +233,15 @@ def _summarise_cells(
             off_by.get(key),
             noise.get(key, NO_NOISE),
             search,
+            floors.get(key[0], math.nan),
         )
         for key, runs in cells.items()
     )
+
+
+def _noise_floor(spread: float, n: int) -> float:
+    """Return the half-width of the interval of a null arm; NaN for too few seeds."""
+    return half_width(spread / math.sqrt(n), n) if n else math.nan
 
 
 def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
@@ -242,9 +266,14 @@ def _look_at_cells(
 ) -> dict[str, Looked]:
     """Compare the variants of each task with its baseline; see _summarise_cells."""
     ended = {
-        key: {run.seed: last_accuracy.get(run.id, math.nan) for run in runs if run.state in ENDED}
+        key: {
+            pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan)
+            for run in runs
+            if run.state in ENDED
+        }
         for key, runs in cells.items()
     }
+    null_pairs: dict[Name, Pair] = {}
     looks = looks_of(source)
     looked: dict[str, Looked] = {}
     for name in dict.fromkeys(name for name, _ in cells):
@@ -256,11 +285,17 @@ def _look_at_cells(
         if not several:
             continue
         _, training = read_settings(specs[next(iter(several))])
-        margin = margin_of(source, name)
+        facts = facts_of(training, margin_of(source, name))
+        null = several.pop((name, NULL), None)
+        if null:
+            null_pairs |= pair_runs({(name, NULL): null}, facts)
         if looks:
-            looked[name] = compare_in_looks(several, facts_of(training, margin), looks)
+            looked[name] = compare_in_looks(several, facts, looks)
         else:
-            looked[name] = Looked(gaps(training, several, margin), {})
+            looked[name] = Looked(compare_runs(pair_runs(several, facts)), {})
+    # Null arms are no variants: those of all tasks are corrected for each other alone.
+    for key, gap in compare_runs(null_pairs).items():
+        looked[key[0]].differences[key] = gap
     return looked
 
 
@@ -287,6 +322,7 @@ def _summarise_cell(
     difference: Difference | None,
     noise: Noise,
     search: str,
+    noise_floor: float,
 ) -> dict[str, Any]:
     """Return a summary's line of one task and variant: column -> value, as in summary_table.
 
@@ -299,9 +335,10 @@ def _summarise_cell(
         difference: The difference to the baseline; None for a baseline.
         noise: The noise of this comparison.
         search: Key of the menu of searches, for the link.
+        noise_floor: Half-width of the interval of the null arm; NaN without one.
     """
     spec = specs[cell]
-    baseline = specs.get((cell[0], BASELINE))
+    baseline = None if cell[1] == NULL else specs.get((cell[0], BASELINE))
     mean = interval(accuracy_by_seed.values(), RANGE)
     verdict = difference.verdict if difference else ""
     difference = difference or NOTHING
@@ -326,6 +363,7 @@ def _summarise_cell(
         "verdict": verdict,
         "margin": difference.margin,
         **noise._asdict(),
+        "noise_floor": noise_floor,
         **describe_learnt(accuracy_by_seed.values(), learnt.learnt_from),
         "chance": learnt.chance,
         "best": learnt.best,
@@ -492,7 +530,7 @@ def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Sto
     """
     names = [BASELINE, *variants]
     lines = {
-        (run.variant, run.seed): run
+        (run.variant, pair_seed(run.variant, run.seed)): run
         for run in store.runs(study, spec=False)
         if run.task == task and run.variant in names and run.step
     }

@@ -26,6 +26,7 @@ svg {{ width: 100%; height: auto; display: block; }}
 .names {{ position: sticky; left: 0; z-index: 1; height: 0; }}
 .names svg {{ background: var(--st-background-color); }}
 text {{ fill: var(--st-text-color); }} .paper {{ fill: var(--st-background-color); }}
+.floor {{ fill: var(--st-text-color); }}
 .edge {{ stroke: var(--st-text-color); fill: none; }} a {{ cursor: pointer; }}
 a:hover .edge {{ stroke-opacity: 1; stroke: var(--st-primary-color); stroke-width: 2.5; }}
 a:focus-visible {{ outline-offset: -2px; }}

@@ -18,7 +18,7 @@ from core.study.conditions import describe_mixed_comparisons
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name, verdict_of
-from core.study.plan import StudyError
+from core.study.plan import NULL, StudyError
 from core.study.summary import MIXED, in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
@@ -315,6 +315,10 @@ READING = (
     "Numbers are the difference from the baseline in percentage points, with its 95 % CI. “=”:"
     " equivalent within the margin. Faded: undecided."
 )
+FLOOR = (
+    " Bar at the foot of a cell: noise floor, from the baseline trained with other seeds;"
+    " 100 points fill the cell."
+)
 TESTS = (
     "Over seeds: paired t-test, Holm-corrected per task. Where only some runs learnt a task, cells"
     " say how many did, and these numbers are compared (Boschloo's exact test)."
@@ -344,7 +348,8 @@ def matrix(context):
         draw_rerun_button(context.store, context.number)
     drawn = in_one_column(selected, "change in accuracy") if is_sparse(selected) else selected
     picture(drawn, "study_matrix", partial(_cache_cell, context))
-    st.caption(TESTS, help=explain_terms(TESTS))
+    floor = FLOOR if "noise_floor" in selected and selected.noise_floor.notna().any() else ""
+    st.caption(f"{TESTS}{floor}", help=explain_terms(TESTS))
     with st.expander("Table view"):
         hidden = ["link"] if any(selected.mixed) else ["link", MIXED]
         named = selected.drop(columns=hidden).assign(variant=selected.variant.map(shown_name))
@@ -357,7 +362,7 @@ def matrix(context):
 
 def count_verdicts(summary) -> str:
     """Return how many comparisons of a summary have each verdict, and their margins."""
-    rows = list(summary[summary.variant != BASELINE].itertuples())
+    rows = list(summary[~summary.variant.isin([BASELINE, NULL])].itertuples())
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
     within = " or ".join(map(format_margin, margins))
