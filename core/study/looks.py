@@ -12,7 +12,7 @@ from core.measure.verdicts import UNDECIDED, Looked
 from core.settings.wording import count
 from core.study.database.store import Enrolled, Store
 from core.study.file import looks_of, parse, without_rate
-from core.study.plan import Run, Study, StudyError, pair_seed
+from core.study.plan import Run, Study, StudyError, is_null, pair_seed
 from core.study.tables import Name, find_source, look_at_tasks
 from core.train.budget import format_duration
 
@@ -107,7 +107,12 @@ def find_look(store: Store, study_id: int) -> LookStanding | None:
     except StudyError:
         return None
     looked = look_at_tasks(store, study_id)
-    gaps = {key: gap for found in looked.values() for key, gap in found.differences.items()}
+    gaps = {
+        key: gap
+        for found in looked.values()
+        for key, gap in found.differences.items()
+        if not is_null(key[1])
+    }
     undecided = [key for key, gap in gaps.items() if gap.verdict == UNDECIDED]
     most = max((n for found in looked.values() for n in found.seeds.values()), default=0)
     number = max(1, study.looks.index(most) + 1 if most in study.looks else 1)

@@ -39,6 +39,7 @@ ROW = 40
 LOW = 34
 LINE = 15
 LETTER = 7.6
+WIDEST_FLOOR = 0.25  # noise floor that fills the width of a cell
 PALE = 0.4  # of the colour, where a difference is not significant
 LETTERS = 12, 26  # of a task's name in one line, and of a variant's
 GROUP = 24  # height of the names of groups of columns
@@ -317,11 +318,11 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
 
 
 def _noise_floor_svg(line: Line, x: float, y: float) -> str:
-    """Return a bar at the foot of a cell as SVG, as wide as its noise floor; 100 points fill it."""
+    """Return a bar at the foot of a cell as SVG, as wide as its noise floor."""
     floor = getattr(line, "noise_floor", math.nan)
     if math.isnan(floor) or line.variant == BASELINE:
         return ""
-    width = max(1.0, min(1.0, floor) * (COLUMN - 2))
+    width = max(1.0, min(1.0, floor / WIDEST_FLOOR) * (COLUMN - 2))
     return f'<rect class="floor" x="{x + 1:g}" y="{y - 2:g}" width="{width:.1f}" height="3"/>'
 
 

@@ -317,7 +317,7 @@ READING = (
 )
 FLOOR = (
     " Bar at the foot of a cell: noise floor, from the baseline trained with other seeds;"
-    " 100 points fill the cell."
+    " 25 points fill the cell."
 )
 TESTS = (
     "Over seeds: paired t-test, Holm-corrected per task. Where only some runs learnt a task, cells"
