@@ -95,7 +95,7 @@ class Difference(NamedTuple):
     """Mean difference of accuracies, its interval, p of the verdict and reach; see Paired.
 
     shares: where the mean says little, what is compared instead; the interval is then NaN.
-    margin: of equivalence.
+    margin: of equivalence. p_uncorrected: p before it is corrected for other comparisons and looks.
     """
 
     mean: float
@@ -106,6 +106,7 @@ class Difference(NamedTuple):
     reach: float
     shares: Shares | None = None
     margin: float = MARGIN
+    p_uncorrected: float = math.nan
 
     @property
     def clear(self) -> bool:
@@ -168,9 +169,12 @@ def compare_runs(
         looks: How often they are compared, with more seeds each time.
         others: Number of comparisons that were equivalent at an earlier look; they still count.
     """
-    differences = correct_together(
-        lambda key, level: _compare(pairs[key], within, level), pairs, looks, others
-    )
+
+    def compare(key: Key, level: float) -> Difference:
+        gap = _compare(pairs[key], within, level)
+        return gap._replace(p_uncorrected=gap.p)
+
+    differences = correct_together(compare, pairs, looks, others)
     return {
         key: difference._replace(margin=pairs[key].facts.margin)
         for key, difference in differences.items()

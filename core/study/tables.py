@@ -85,11 +85,11 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
     difference to the task's baseline, difference_low, difference_high, p (core/measure/verdicts.py,
     on the seeds that both have, corrected for all variants of the task, Holm), as on the Training
-    page; verdict and margin (of equivalence), the columns of core.measure.verdicts.Noise and of
-    describe_learnt; chance, best (of the task); parameters, flops (of one sequence, forward),
-    steps, seconds (of a worker, on average); mixed: versions and devices in which runs of the cell
-    and of its baseline differ ("" if they do not); link: opens the cell on the page Training. Needs
-    no run to be done.
+    page; p_uncorrected (before that), pairs (number of those seeds); verdict and margin (of
+    equivalence), the columns of core.measure.verdicts.Noise and of describe_learnt; chance, best
+    (of the task); parameters, flops (of one sequence, forward), steps, seconds (of a worker, on
+    average); mixed: versions and devices in which runs of the cell and of its baseline differ (""
+    if they do not); link: opens the cell on the page Training. Needs no run to be done.
     """
     cells = _read_cells(store, study)
     source = find_source(store, study)
@@ -360,6 +360,8 @@ def _summarise_cell(
         "difference_low": difference.low,
         "difference_high": difference.high,
         "p": difference.p,
+        "p_uncorrected": difference.p_uncorrected,
+        "pairs": difference.n,
         "verdict": verdict,
         "margin": difference.margin,
         **noise._asdict(),

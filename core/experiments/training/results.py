@@ -146,8 +146,9 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
     loss are means); diverged (how many did); difference to the baseline, difference_low,
     difference_high, p (core/measure/verdicts.py, on the seeds that diverged in neither; corrected
-    for all variants, Holm), verdict and margin (of equivalence), p_exact, p_exact_least,
-    correlation, spread, smallest_effect, seeds_for_1, seeds_for_5 (core.measure.verdicts.Noise);
+    for all variants, Holm), p_uncorrected, pairs (number of those seeds), verdict and margin (of
+    equivalence), p_exact, p_exact_least, correlation, spread, smallest_effect, seeds_for_1,
+    seeds_for_5 (core.measure.verdicts.Noise);
     the columns of describe_learnt; parameters, parameters_difference
     (relative); flops (of one sequence, forward), flops_difference; note (how it was widened); loss;
     steps_to_90 (mean over the seeds that came to 90 % right, of the first step at which they had;
@@ -183,6 +184,8 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
                 "difference_low": off.low,
                 "difference_high": off.high,
                 "p": off.p,
+                "p_uncorrected": off.p_uncorrected,
+                "pairs": off.n,
                 "verdict": off.verdict if arm.name in compared else "",
                 "margin": off.margin,
                 **noise._asdict(),
