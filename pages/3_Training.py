@@ -32,6 +32,7 @@ from ui.training.finished import (
     find_finished,
     read_shipped_curves,
     select_trainings,
+    verdict_files,
 )
 
 KINDS = (Training, Learner, Machine, Removed, Trial)
@@ -96,6 +97,6 @@ with page(TRAINING):
     takeaway.draw_export(
         TRAINING.name,
         partial(write_training_script, shown_plan),
-        model_files(trainings),
+        verdict_files(trainings) | model_files(trainings),
         button=take_away,
     )

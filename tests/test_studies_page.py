@@ -3,6 +3,7 @@
 Invalid links and databases that cannot be opened are included.
 """
 
+import json
 import math
 import re
 import time
@@ -19,10 +20,14 @@ from core.study.database import connection as databases
 from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store, progress_of
+from core.study.shipped import name_in_links
+from core.study.tables import summary_with_guards
+from core.study.verdict import shipped_document, study_document
 from tests import pages
-from tests.pages import legend, link, move_control, setting, tables, texts, widget
+from tests.pages import download, legend, link, move_control, setting, tables, texts, widget
 from tests.studies import TEXT, fill, study
 from tests.test_page import fine, told
+from tests.verdict_documents import check_document
 from ui.studies import chooser, server
 from ui.studies import view as views
 from ui.studies.chooser import NAMES, _study_label
@@ -520,3 +525,16 @@ def test_damaged_store_is_one_error_without_path(store, tmp_path):
     app = fine(opened())
     assert "no such table" in told(app) and len(app.error) == 1
     assert str(tmp_path) not in texts(app) + told(app)
+
+
+def test_export_offers_verdicts(store):
+    number = fill(store, study("complete"), score)
+    app = good(opened(study="complete"))
+    app.session_state["take_away"] = True
+    document = json.loads(download(good(app.run()), "Verdicts (JSON)"))
+    check_document(document, summary_with_guards(store, number))
+    assert document == study_document(store, number)
+    app = good(opened(study=name_in_links("positions")))
+    app.session_state["take_away"] = True
+    built_in = json.loads(download(good(app.run()), "Verdicts (JSON)"))
+    assert built_in == shipped_document("positions")

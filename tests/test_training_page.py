@@ -1,15 +1,21 @@
 """The page "Training": every task, view, range end and invalid link, without a traceback."""
 
+import json
 import re
 import time
 import types
 import weakref
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
+from core.experiments.training import results
 from core.experiments.training.plan import Trial, showcase
 from core.settings.device import Machine
+from core.study.shipped import table_of
+from core.study.summary import read_summary
+from core.study.verdict import shipped_document
 from core.tasks import task
 from core.train import Training, train
 from core.train.match import match
@@ -19,6 +25,7 @@ from tests.pages import button, legend, link, move, plain, press, setting, texts
 from tests.pages import tables as tables_of
 from tests.test_beside import grids
 from tests.test_page import fine, moved, told
+from tests.verdict_documents import check_document, find_problems
 from ui.kit import jobs
 from ui.kit import takeaway as takeaway_module
 from ui.kit.jobs import REFUSED, RUNNING
@@ -315,6 +322,29 @@ def test_script_matches_what_is_shown(offered):
     app = fine(move(app, steps=int(TINY["steps"]) + 7).run())
     assert "earlier settings" in start_line(app)
     assert [offered[label]() for label in labels] == before
+
+
+def test_export_offers_verdicts(offered):
+    """Of a training of this user, and of precomputed results."""
+    app = trained(**(TINY | {"seeds": "3"}))
+    app.session_state["take_away"] = True
+    app = fine(app.run())
+    document = json.loads(offered["Verdicts (JSON)"]())
+    plan = running(app).plan
+    table = results.summary(running(app).runs, plan)
+    check_document(document, table.assign(task="reverse", missing=0, mixed=""))
+    assert document["versions"]["torch"] == [torch.__version__]
+    assert document["comparisons"][0]["n"] == 3
+    app = opened(task="copy", device="cpu", seeds="5", variants="norm-none")
+    app.session_state["take_away"] = True
+    fine(app.run())
+    shipped = json.loads(offered["Verdicts (JSON)"]())
+    assert find_problems(shipped) == []
+    (line,) = shipped["comparisons"]
+    table = read_summary(table_of("ablation_matrix"))
+    cell = table[(table.task == "copy") & (table.variant == "− norm")].iloc[0]
+    assert line["effect"] == cell.difference and line["n"] == 5
+    assert shipped["versions"] == shipped_document("ablation_matrix")["versions"]
 
 
 def test_trainings_of_all_users_together_are_limited(monkeypatch):

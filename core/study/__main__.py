@@ -1,9 +1,8 @@
 """Command line for studies: python -m core.study COMMAND (--help lists the commands).
 
 Exit codes: 0 every run has its result (or diverged); 1 some have none, or (check) do not agree; 2 a
-mistake in the file or the
-command; 3 the store or the cluster cannot be used; 128 + the signal's number after Ctrl-C or a
-request to end.
+mistake in the file or the command; 3 the store or the cluster cannot be used; 128 + the signal's
+number after Ctrl-C or a request to end.
 """
 
 import argparse
@@ -23,6 +22,7 @@ from typing import Any, TextIO
 
 import pandas as pd
 
+from core.experiments.training.plan import BASELINE
 from core.export.sheets import slug, write_csv
 from core.measure.verdicts import DIFFERENCE, LEAST_SEEDS
 from core.settings.device import Machine
@@ -49,7 +49,7 @@ from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RU
 from core.study.database.store import Store, progress_of
 from core.study.imports import import_curves
 from core.study.looks import enrol_needed, find_look
-from core.study.picture import STYLE, matrix_svg
+from core.study.picture import STYLE, describe_cell, matrix_svg
 from core.study.plan import (
     NOTHING,
     NULL,
@@ -60,9 +60,16 @@ from core.study.plan import (
     read_machine,
 )
 from core.study.runner import Progress, Runner
-from core.study.shipped import shipped_curves
+from core.study.shipped import shipped, shipped_curves, table_of
 from core.study.summary import lines, read_summary
 from core.study.tables import export, made_of, rows_of, summary_with_guards
+from core.study.verdict import (
+    Document,
+    has_missing_runs,
+    shipped_document,
+    study_document,
+    write_document,
+)
 from core.train.budget import format_duration
 from core.workers.cluster import ClusterError, ClusterLostError, create_pool
 from core.workers.job import WorkerPool
@@ -171,6 +178,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--with", dest="before", metavar="FILE", required=True, help="the summary, as CSV"
     )
+    print_verdicts = "print the verdict on each comparison; also of built-in studies, by name"
+    command = add(verdict, print_verdicts, 1)
+    words = "as one JSON document (described in core/study/verdict.schema.json)"
+    command.add_argument("--json", action="store_true", help=words)
     return arguments
 
 
@@ -322,6 +333,36 @@ def check(arguments: Namespace) -> int:
             " the seeds are others. Do not trust the differences of this task."
         )
     return COMPLETE if agreed.agrees and not wrong else INCOMPLETE
+
+
+def verdict(arguments: Namespace) -> int:
+    """Run the command verdict: print a study's verdicts; return 1 if runs are missing."""
+    name = arguments.studies[0]
+    table, document = _read_verdicts(name, arguments.database)
+    if arguments.json:
+        print(write_document(document), end="")
+    else:
+        print(f"{document['study']}: {count(len(document['comparisons']), 'comparison')}.")
+        print(*map(describe_cell, lines(table[table.variant != BASELINE])), sep="\n")
+    return INCOMPLETE if has_missing_runs(document) else COMPLETE
+
+
+def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
+    """Return the summary and the verdicts of a study: in the store, or built-in. StudyError."""
+    try:
+        store = Store(database, create=False)
+    except NoStoreError:
+        if name not in shipped:
+            raise
+        store = None
+    if store is None or (name in shipped and store.find(name) is None):
+        return read_summary(table_of(name)), shipped_document(name)
+    try:
+        number = find_study_id(store, name)
+    except StudyError as error:
+        built_in = f"Built-in studies: {', '.join(shipped)}."
+        raise StudyError([*error.problems, built_in]) from None
+    return summary_with_guards(store, number), study_document(store, number)
 
 
 def read_study(path: str) -> Study:

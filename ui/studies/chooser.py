@@ -18,6 +18,7 @@ from core.study.plan import StudyError, read_machine
 from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
+from core.study.verdict import shipped_document, study_document, write_document
 from core.train.budget import format_duration
 from core.workers.cluster import ClusterError
 from ui.kit.guard import fragment
@@ -258,7 +259,17 @@ def study_files(context: StudyContext | None) -> dict:
     offered = {"The study's file (TOML)": (f"{name}.toml", lambda: context.source.encode())}
     if context.store is not None:
         offered["All logged steps (Parquet)"] = (f"{name}_rows.parquet", lambda: parquet(context))
+    offered["Verdicts (JSON)"] = (f"{name}_verdicts.json", lambda: write_verdicts(context))
     return offered
+
+
+def write_verdicts(context: StudyContext) -> bytes:
+    """Return the verdicts of a study as the bytes of a JSON document."""
+    if context.store is None:
+        document = shipped_document(NAMES[context.name])
+    else:
+        document = study_document(context.store, context.number)
+    return write_document(document).encode()
 
 
 def parquet(context: StudyContext) -> bytes:

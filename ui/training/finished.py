@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from core.experiments.training.judged import Compared, Judge
@@ -13,6 +13,7 @@ from core.study.curves import MADE, CurveFiles, Curves, Made, made_by, read_curv
 from core.study.plan import Run, StudyError
 from core.study.shipped import ALONE, curves_of
 from core.study.shipped import shipped as studies
+from core.study.verdict import training_document, write_document
 from core.train import State
 from ui.kit import jobs
 from ui.kit.jobs import StartedTrainings
@@ -37,6 +38,7 @@ class FinishedTrainings(Compared):
         source: Source, as sentences below the picture.
         anew: Whether they can be trained again here.
         every_state: Models by (name, seed); empty if weights were not stored.
+        provenances: Versions and devices that trained the runs; empty if this server did.
     """
 
     plan: Plan
@@ -45,6 +47,7 @@ class FinishedTrainings(Compared):
     source: str
     anew: bool = False
     every_state: dict[tuple[str, int], State] = field(default_factory=dict)
+    provenances: Sequence[Made] = ()
     going = False
 
 
@@ -106,12 +109,18 @@ def _find_shipped(files: Sequence[Curves], planned: Plan) -> FinishedTrainings |
         file, runs[name] = stored
         if file not in used:
             used.append(file)
+    provenances = [file.made for file in used]
     sentence = (
         f"Precomputed: {_describe_runs(planned)}. {_describe_provenance(made_by(used))}"
-        f"{_describe_mixed([file.made for file in used])}"
+        f"{_describe_mixed(provenances)}"
     )
     return FinishedTrainings(
-        planned, Judge(planned, runs), "Precomputed results", sentence, anew=True
+        planned,
+        Judge(planned, runs),
+        "Precomputed results",
+        sentence,
+        anew=True,
+        provenances=provenances,
     )
 
 
@@ -135,8 +144,33 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
         f"{_describe_mixed([source.provenance for source in sources])}"
     )
     return FinishedTrainings(
-        planned, Judge(planned, runs), "Results of a study", sentence, anew=True
+        planned,
+        Judge(planned, runs),
+        "Results of a study",
+        sentence,
+        anew=True,
+        provenances=[source.provenance for source in sources],
     )
+
+
+def verdict_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
+    """Return the verdicts for export: label -> (file name, function that writes the file)."""
+    if trainings is None or len(trainings.plan.arms) < 2:
+        return {}
+    return {"Verdicts (JSON)": ("training_verdicts.json", partial(_write_verdicts, trainings))}
+
+
+def _write_verdicts(trainings: StartedTrainings | FinishedTrainings) -> bytes:
+    """Return the verdicts of the comparison that is shown as the bytes of a JSON document."""
+    plan = trainings.plan
+    provenances: Sequence[Made] = ()
+    if isinstance(trainings, FinishedTrainings):
+        provenances = trainings.provenances
+    if not provenances:
+        pool = jobs.workers()
+        here = {**pool.versions(), "device": pool.device(plan.machine)[1]}
+        provenances = [{name: (here[name],) for name in MADE}]
+    return write_document(training_document(trainings.runs, plan, provenances)).encode()
 
 
 def _describe_runs(planned: Plan) -> str:
