@@ -13,8 +13,10 @@ from core.study.file import parse
 from core.study.picture import matrix_svg
 from core.study.plan import NULL, NULL_SEEDS, StudyError
 from core.study.tables import load_stored, summary_table
+from core.study.verdict import study_document
 from tests.holm import corrected
 from tests.studies import TEXT, fill
+from tests.verdict_documents import find_problems
 
 WITH_NULL = TEXT.replace("seeds = 3", "seeds = 5\nnull = true")
 
@@ -92,6 +94,17 @@ def test_noise_floor_and_verdict_match_scipy(store):
     for key in other.index:
         assert table.p[key] == pytest.approx(other.p[key], nan_ok=True)
     assert other.noise_floor.isna().all()
+
+
+def test_verdicts_of_a_script_have_the_noise_floor(store):
+    number = fill(store, parse(WITH_NULL), noisy)
+    document = study_document(store, number)
+    assert find_problems(document) == []
+    table = summary_table(store, number).set_index(["task", "variant"])
+    for comparison in document["comparisons"]:
+        key = comparison["task"], comparison["variant"]
+        assert comparison["noise_floor"] == pytest.approx(table.noise_floor[key])
+    assert NULL in {comparison["variant"] for comparison in document["comparisons"]}
 
 
 def test_matrix_draws_noise_floor(store):

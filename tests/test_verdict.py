@@ -112,7 +112,7 @@ def test_extra_missing_and_wrong_fields_are_refused(store):
         {"effect": "0.1"},
         {"mixed": None},
         {"missing": 0},
-        {"noise_floor": 0.1},
+        {"noise_floor": "0.1"},
     ):
         changed = deepcopy(document)
         changed["comparisons"][-1] |= change

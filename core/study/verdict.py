@@ -236,7 +236,7 @@ def _build_comparison(line: Cell, base: Cell) -> Document:
             "seeds_for_1_point": _whole_number(line["seeds_for_1"]),
             "seeds_for_5_points": _whole_number(line["seeds_for_5"]),
         },
-        "noise_floor": None,
+        "noise_floor": _number(line.get("noise_floor", math.nan)),
         "mixed": line["mixed"].split("; ") if line["mixed"] else [],
         "diverged": {side: int(cell["diverged"]) for side, cell in sides.items()},
         "missing": {side: int(cell["missing"]) for side, cell in sides.items()},
