@@ -166,3 +166,47 @@ def test_new_study_button_is_in_sight(open_page):
     settle(page)
     box = page.get_by_role("dialog").get_by_role("button", name="Start").bounding_box()
     assert box["y"] + box["height"] <= 720
+
+
+WITH_LOOKS = """name = "looks"
+tasks = ["copy"]
+seeds = "5, 10, 20"
+margin = 0.1
+device = "cpu"
+[base]
+d_model = 16
+n_heads = 2
+n_layers = 1
+[training]
+steps = 3
+batch = 4
+[variants]
+"− norm" = { norm = "none" }
+"""
+
+
+def test_study_with_looks_stops_by_itself(open_page, tmp_path):
+    """Start it on the page. After so few steps the models are undecided until the last look."""
+    url = f"sqlite:///{tmp_path}/studies.sqlite"
+    with server(**{databases.VARIABLE: url}) as (address, _):
+        page = open_page("/Studies", server_address=address)
+        page.get_by_role("button", name="New study").click()
+        page.get_by_text("Edit as TOML").click()
+        page.get_by_label("Study file (TOML)").fill(WITH_LOOKS)
+        page.keyboard.press("Control+Enter")
+        expect(page.get_by_text("undecided after 5 seeds").first).to_be_visible()
+        page.get_by_role("dialog").get_by_role("button", name="Start").click()
+        end = page.get_by_text(re.compile("this is the last look|no more seeds are needed"))
+        expect(end.first).to_be_visible(timeout=120_000)
+        stop = page.get_by_role("button", name="Stop", exact=True)
+        expect(stop).to_have_count(0, timeout=120_000)
+        store = Store(url)
+        runs = store.runs(store.find("looks"), spec=False)
+        store.close()
+    assert {run.state for run in runs} == {"done"}
+    seeds = {
+        variant: {run.seed for run in runs if run.variant == variant}
+        for variant in ("baseline", "− norm")
+    }
+    assert seeds["baseline"] == seeds["− norm"]
+    assert len(seeds["baseline"]) in (5, 10, 20)

@@ -290,7 +290,7 @@ def link_to_sentences(variants: str = "none", **others: str) -> Link:
         "a twelve-layer model learns to reverse a sequence at a learning rate of 0.005, with and"
         " without 100 steps of warm-up"
     ),
-    number="Gain from warm-up with post-norm − gain with pre-norm",
+    number="Accuracy gain from warm-up with post-norm, minus the gain with pre-norm",
     within=(-2.0, 2.0),
     smallest=0.3,
     live=(

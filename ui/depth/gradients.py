@@ -111,8 +111,8 @@ def draw_weight_gradients(context, by_variant):
         whose = "" if len(ignored) == len(tables) else f" ({', '.join(ignored)})"
         st.caption(
             literal(
-                "Softmax is invariant to b_K, so the gradient of b_K is zero up to"
-                f" rounding{whose}."
+                "b_K shifts all scores of a query equally, and softmax ignores such a shift. So the"
+                f" gradient of b_K is zero up to rounding{whose}."
             )
         )
     pivots = [

@@ -173,8 +173,9 @@ VERDICTS = (
 )
 NOISE = (
     "Spread: standard deviation of the paired differences. Pairing by seed helps where the"
-    " correlation is above 0. Exact p: sign flips, not corrected, for comparison. Detectable: found"
-    " in 80 % of studies with this spread; a spread from few seeds is itself uncertain."
+    " correlation is above 0. Exact p: from a sign-flip permutation test, not corrected, for"
+    " reference. Detectable: the smallest difference that would be found with 80 % power at this"
+    " spread. A spread estimated from few seeds is itself uncertain."
 )
 WIDTHS = {
     "model": 125,
@@ -303,7 +304,7 @@ def draw_noise(summary):
     rows = summary[summary.spread.notna()]
     if rows.empty:
         return
-    with st.expander("Noise over seeds, and seeds needed"):
+    with st.expander("Variation across seeds, and seeds needed"):
         shown = pd.DataFrame(
             {
                 "model": rows.variant,
@@ -319,7 +320,7 @@ def draw_noise(summary):
                 "seeds for 1 point": rows.seeds_for_1.map(format_seeds_needed),
             }
         )
-        table(shown, "Noise over seeds of each comparison.", exported=rows, width="stretch")
+        table(shown, "Variation across seeds by comparison.", exported=rows, width="stretch")
         caption(NOISE)
 
 

@@ -104,7 +104,8 @@ def _escape(name: str) -> str:
     "curves",
     label="Curves",
     help=(
-        "accuracy and loss of a task: baseline and up to four variants, with intervals over seeds."
+        "accuracy and loss on one task: baseline and up to four variants, with intervals over"
+        " seeds."
     ),
 )
 def curves(context):
@@ -320,8 +321,8 @@ FLOOR = (
     " 25 points fill the cell."
 )
 TESTS = (
-    "Over seeds: paired t-test, Holm-corrected per task. Where only some runs learnt a task, cells"
-    " say how many did, and these numbers are compared (Boschloo's exact test)."
+    "Paired t-tests over seeds, Holm-corrected per task. Where only some runs learnt a task, cells"
+    " say how many did, and these counts are compared with the baseline's (Boschloo's exact test)."
 )
 
 
@@ -366,9 +367,10 @@ def count_verdicts(summary) -> str:
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
     within = " or ".join(map(format_margin, margins))
+    within += ", depending on the task" if len(margins) > 1 else ""
     return (
-        f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} differ, {counts[EQUIVALENT]} are"
-        f" equivalent (within {within}), {counts[UNDECIDED]} are undecided."
+        f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} show a difference,"
+        f" {counts[EQUIVALENT]} equivalence (within {within}), {counts[UNDECIDED]} are undecided."
     )
 
 

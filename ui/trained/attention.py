@@ -142,12 +142,12 @@ def _draw_head_behaviour(context):
     )
     best = context.readings[0]
     sentence = (
-        f"Mean attention of **{Cut(layer, 'head', head).name}** to the subject across a clause with"
-        f" a distractor noun: **{reading_here.before.mean:.2f}** from the token before the verb,"
-        f" **{reading_here.verb.mean:.2f}** from the verb. Over"
-        f" {count(reading_here.verb.n, 'held-out sentence')} its 95 % CI from the verb is"
-        f" {reading_here.verb.low:.2f} to {reading_here.verb.high:.2f}; uniform attention gives"
-        f" {reading_here.even:.2f}."
+        f"**{Cut(layer, 'head', head).name}** was measured in"
+        f" {count(reading_here.verb.n, 'held-out sentence')} with a distractor noun between subject"
+        f" and verb. The token before the verb puts **{reading_here.before.mean:.2f}** of its"
+        f" attention on the subject, on average. The verb itself puts"
+        f" **{reading_here.verb.mean:.2f}** (95 % CI {reading_here.verb.low:.2f} to"
+        f" {reading_here.verb.high:.2f}); uniform attention would give {reading_here.even:.2f}."
     )
     if reading_here is not best:
         sentence += (

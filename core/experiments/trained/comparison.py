@@ -241,24 +241,22 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
     if seeds < 2:
         return ONE_SEED
     sentences = []
+    of_all = f"of {count(n_distances, 'distance')}"
     for line in (CUT, TRAINED):
         line_rows = rows[rows.line == line]
         lower, higher = (
             int((line_rows.clear & (line_rows.difference * sign > 0)).sum()) for sign in (-1, 1)
         )
         significant = [
-            f"significantly {word} at {n}"
+            f"significantly {word} at {n} {of_all}"
             for word, n in {"lower": lower, "higher": higher}.items()
             if n
         ]
         if significant:
-            sentences.append(f"{' and '.join(significant)} when {SHOWN[line]}")
+            sentences.append(f"{' and '.join(significant)} when the model is {SHOWN[line]}")
         elif len(line_rows):
-            sentences.append(f"not significantly different at any when {SHOWN[line]}")
-    text = (
-        f"Compared with the baseline, accuracy at {count(n_distances, 'distance')} is"
-        f" {'; '.join(sentences)}."
-    )
+            sentences.append(f"at no distance significantly different when it is {SHOWN[line]}")
+    text = f"Compared with the baseline, accuracy is {'; it is '.join(sentences)}."
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
@@ -278,8 +276,9 @@ def describe_summary(summary: pd.DataFrame, metric: str) -> str:
     verb, _, effect_name = measure.does.partition(" ")
     verb = f"{verb}s" if after == 1 else verb
     text = (
-        f"Of {count((rows.how == CUT).sum(), 'change')} made after training, {after} significantly"
-        f" {verb} {effect_name}; of {(rows.how == TRAINED).sum()} made before training, {before}."
+        f"{after} of {count((rows.how == CUT).sum(), 'change')} made after training {verb}"
+        f" {effect_name} significantly, against {before} of {(rows.how == TRAINED).sum()} made"
+        " before training."
     )
     return text + describe_few_seeds(seeds) if seeds <= FEW else text
 
