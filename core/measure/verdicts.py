@@ -55,7 +55,7 @@ Values = Mapping[int, float]  # seed -> accuracy; NaN for a run that diverged or
 
 
 class Facts(NamedTuple):
-    """What a verdict needs to know of a task.
+    """Facts of a task on which a verdict depends.
 
     learnt_from: accuracy from which a run has learnt it. answers: number of test answers. margin:
     models whose accuracies differ by less are equivalent.
