@@ -63,8 +63,8 @@ def _describe_task(context) -> str:
     """Return HTML above the block: what to click, and what it changes."""
     label = escape(shorten_token(context.prompt.labels[context.after]))
     return (
-        "<b>Click a component to remove it</b><br>and see how this trained language"
-        f" model's prediction after “{label}” changes."
+        "<b>What does a trained model need to predict?</b><br>Click a component to remove it, and"
+        f" see the prediction after “{label}” change."
     )
 
 
