@@ -59,6 +59,7 @@ from core.study.plan import (
     describe_stored,
     read_machine,
 )
+from core.study.report import report_html, shipped_report
 from core.study.runner import Progress, Runner
 from core.study.shipped import shipped, shipped_curves, table_of
 from core.study.summary import lines, read_summary
@@ -170,6 +171,12 @@ def parser() -> argparse.ArgumentParser:
         "--picture", metavar="FILE", help="matrix of variants and tasks, as SVG (of one study)"
     )
     command.add_argument(
+        "--report",
+        metavar="FILE",
+        help="question, rule, pictures and tables on one HTML page (of one study); also of"
+        " built-in studies, by name",
+    )
+    command.add_argument(
         "--curves", metavar="FILE", help="learning curves of all runs, as NumPy .npz (of one study)"
     )
     besides = "curves of other studies, whose runs are skipped in --curves"
@@ -255,41 +262,33 @@ def status(arguments: Namespace) -> int:
 
 
 def export_(arguments: Namespace) -> int:
-    """Run the command export: write tables, summary, picture and curves of studies; return 0."""
+    """Run the command export: write tables, summary, pictures and curves of studies; return 0."""
     folders = {
         kind: folder
         for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet))
         if folder
     }
-    of_one = arguments.summary or arguments.picture or arguments.curves
+    of_one = {"summary", "picture", "report", "curves"} & {
+        name for name, value in vars(arguments).items() if value
+    }
     if not folders and not of_one:
-        where = "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE or --curves FILE"
+        where = (
+            "--csv FOLDER, --parquet FOLDER, --summary FILE, --picture FILE, --report FILE or"
+            " --curves FILE"
+        )
         raise StudyError([f"Choose an output: {where}."])
     if of_one and len(arguments.studies) > 1:
-        raise StudyError(
-            ["--summary, --picture and --curves work on a single study: name exactly one."]
-        )
+        options = "--summary, --picture, --report and --curves"
+        raise StudyError([f"{options} work on a single study: name exactly one."])
+    if of_one == {"report"} and not folders:
+        name = arguments.studies[0]
+        if _is_only_built_in(name, arguments.database):
+            _write_text(arguments.report, shipped_report(name))
+            return COMPLETE
     store = Store(arguments.database, create=False)
     numbers = list(dict.fromkeys(find_study_id(store, name) for name in arguments.studies))
-    if arguments.summary or arguments.picture:
-        summary = summary_with_guards(store, numbers[0])
-        if arguments.summary:
-            _write_text(arguments.summary, write_csv(summary) or "")
-        if arguments.picture:
-            _write_text(arguments.picture, matrix_svg(summary, style=STYLE) + "\n")
-    if arguments.curves:
-        elsewhere = {key for other in arguments.besides for key in read_curves(other).hashes()}
-        runs = [
-            run for run in store.runs(numbers[0], *ENDED, spec=False) if run.hash not in elsewhere
-        ]
-        rows = rows_of(store, numbers[0], runs)
-        Path(arguments.curves).parent.mkdir(parents=True, exist_ok=True)
-        write_curves(
-            arguments.curves,
-            {run.hash: rows[run.id] for run in runs if run.id in rows},
-            made_of(runs),
-        )
-        print(arguments.curves)
+    if of_one:
+        _write_files_of_one(arguments, store, numbers[0])
     names = {study.id: study.name for study in store.studies()}
     for number in numbers:
         for kind, folder in folders.items():
@@ -297,6 +296,29 @@ def export_(arguments: Namespace) -> int:
             print(*export(store, number, into, kind), sep="\n")
         print_mixed(store, number, sys.stderr)  # as the output is a list of paths
     return COMPLETE
+
+
+def _write_files_of_one(arguments: Namespace, store: Store, number: int) -> None:
+    """Write the files that export offers for a single study, and print their paths."""
+    if arguments.summary or arguments.picture:
+        summary = summary_with_guards(store, number)
+        if arguments.summary:
+            _write_text(arguments.summary, write_csv(summary) or "")
+        if arguments.picture:
+            _write_text(arguments.picture, matrix_svg(summary, style=STYLE) + "\n")
+    if arguments.report:
+        _write_text(arguments.report, report_html(store, number))
+    if arguments.curves:
+        elsewhere = {key for other in arguments.besides for key in read_curves(other).hashes()}
+        runs = [run for run in store.runs(number, *ENDED, spec=False) if run.hash not in elsewhere]
+        rows = rows_of(store, number, runs)
+        Path(arguments.curves).parent.mkdir(parents=True, exist_ok=True)
+        write_curves(
+            arguments.curves,
+            {run.hash: rows[run.id] for run in runs if run.id in rows},
+            made_of(runs),
+        )
+        print(arguments.curves)
 
 
 def _write_text(path: str, text: str) -> None:
@@ -349,20 +371,27 @@ def verdict(arguments: Namespace) -> int:
 
 def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
     """Return the summary and the verdicts of a study: in the store, or built-in. StudyError."""
-    try:
-        store = Store(database, create=False)
-    except NoStoreError:
-        if name not in shipped:
-            raise
-        store = None
-    if store is None or (name in shipped and store.find(name) is None):
+    if _is_only_built_in(name, database):
         return read_summary(table_of(name)), shipped_document(name)
+    store = Store(database, create=False)
     try:
         number = find_study_id(store, name)
     except StudyError as error:
         built_in = f"Built-in studies: {', '.join(shipped)}."
         raise StudyError([*error.problems, built_in]) from None
     return summary_with_guards(store, number), study_document(store, number)
+
+
+def _is_only_built_in(name: str, database: str | None) -> bool:
+    """Return whether a name is that of a built-in study, and of none in the store."""
+    if name not in shipped:
+        return False
+    try:
+        store = Store(database, create=False)
+    except NoStoreError:
+        return True
+    with closing(store):
+        return store.find(name) is None
 
 
 def read_study(path: str) -> Study:

@@ -14,6 +14,7 @@ from core.experiments.training.results import RANGE, facts_of
 from core.export.sheets import write_csv
 from core.measure.intervals import half_width, interval
 from core.measure.verdicts import (
+    DIGITS,
     NO_NOISE,
     NOTHING,
     Difference,
@@ -246,16 +247,60 @@ def _noise_floor(spread: float, n: int) -> float:
 
 def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
     """Return the differences of each task of a stored study, and the seeds that each one needs."""
-    source = find_source(store, study)
+    cells, specs = _read_compared_cells(store, study)
+    return _look_at_cells(cells, store.results(study), specs, find_source(store, study))
+
+
+def _read_compared_cells(
+    store: Store, study: int
+) -> tuple[dict[Name, list[Line]], dict[Name, str]]:
+    """Return the runs of each cell, at their chosen learning rates, and a spec of each cell."""
     specs = store.specs(study)
-    if search_of(source) == "none":
-        cells = _read_cells(store, study)
-    else:
-        chosen = choose_rates(store.runs(study, spec=False), store.late_losses(study), specs)
-        cells = {key: [run for run, _ in several] for key, several in chosen.items()}
-        for key, several in cells.items():
-            specs.setdefault(key, specs[several[0].task, several[0].variant])
-    return _look_at_cells(cells, store.results(study), specs, source)
+    if search_of(find_source(store, study)) == "none":
+        return _read_cells(store, study), specs
+    chosen = choose_rates(store.runs(study, spec=False), store.late_losses(study), specs)
+    cells = {key: [run for run, _ in several] for key, several in chosen.items()}
+    for key, several in cells.items():
+        specs.setdefault(key, specs[several[0].task, several[0].variant])
+    return cells, specs
+
+
+def list_seed_differences(store: Store, study: int) -> dict[Name, dict[int, float]]:
+    """Return the paired differences that each comparison counts.
+
+    Returns:
+        (task, variant) -> seed of the baseline -> accuracy − that of the baseline, as a share.
+    """
+    cells, specs = _read_compared_cells(store, study)
+    last_accuracy = store.results(study)
+    looked = _look_at_cells(cells, last_accuracy, specs, find_source(store, study))
+    accuracy = _accuracy_of_ended_runs(cells, last_accuracy)
+    differences: dict[Name, dict[int, float]] = {}
+    for found in looked.values():
+        for key, gap in found.differences.items():
+            base = accuracy.get((key[0], BASELINE), {})
+            gaps = {
+                seed: round(value - base.get(seed, math.nan), DIGITS)
+                for seed, value in sorted(accuracy[key].items())
+            }
+            pairs = [seed for seed in gaps if not math.isnan(gaps[seed])]
+            # A comparison that an early look decided counts the first seeds alone.
+            differences[key] = {seed: gaps[seed] for seed in pairs[: gap.n]}
+    return differences
+
+
+def _accuracy_of_ended_runs(
+    cells: Mapping[Name, Sequence[Line]], last_accuracy: Mapping[int, float]
+) -> dict[Name, dict[int, float]]:
+    """Return accuracies of ended runs by cell and seed of the baseline; NaN if one diverged."""
+    return {
+        key: {
+            pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan)
+            for run in runs
+            if run.state in ENDED
+        }
+        for key, runs in cells.items()
+    }
 
 
 def _look_at_cells(
@@ -265,14 +310,7 @@ def _look_at_cells(
     source: str,
 ) -> dict[str, Looked]:
     """Compare the variants of each task with its baseline; see _summarise_cells."""
-    ended = {
-        key: {
-            pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan)
-            for run in runs
-            if run.state in ENDED
-        }
-        for key, runs in cells.items()
-    }
+    ended = _accuracy_of_ended_runs(cells, last_accuracy)
     null_pairs: dict[Name, Pair] = {}
     looks = looks_of(source)
     looked: dict[str, Looked] = {}

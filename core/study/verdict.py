@@ -15,7 +15,7 @@ import pandas as pd
 from core.experiments.training.plan import BASELINE, Plan
 from core.experiments.training.results import Runs, diverged, summary
 from core.measure.intervals import LEVEL, wilson
-from core.measure.verdicts import LEAST_SEEDS
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, LEAST_SEEDS, UNDECIDED
 from core.settings.wording import count
 from core.study.conditions import collect_known, format_mixed
 from core.study.curves import MADE, Curves, Made, made_by, read_curves
@@ -31,6 +31,9 @@ from core.train import Row
 SCHEMA = "verdict/1"  # raised with every change of the fields
 MEANS = "means"  # what is compared
 LEARNT = "learnt"
+
+CORRECTION = "p and intervals are corrected for all variants of a task (Holm)."
+LEAST = f"A verdict needs {LEAST_SEEDS} seeds."
 
 Document = dict[str, Any]
 Cell = Mapping[str, Any]  # line of a summary: column -> value
@@ -55,7 +58,7 @@ def shipped_document(name: str) -> Document:
     """
     study = read(study_of(name))
     table = read_summary(table_of(name))
-    provenance = _find_provenance(name, study)
+    provenance = find_provenance(name, study)
     return _build_study_document(table, study.name, study.question, study.source, provenance)
 
 
@@ -104,7 +107,7 @@ def _has_ended(rows: list[Row], steps: int) -> bool:
     return bool(rows) and (rows[-1].step == steps or bool(diverged(rows)))
 
 
-def _find_provenance(name: str, study: Study) -> Made:
+def find_provenance(name: str, study: Study) -> Made:
     """Return the versions and devices that trained a built-in study.
 
     Its runs may stand in the curves of other studies. Files that are missing or damaged are left
@@ -181,24 +184,36 @@ def _build_document(
 
 def describe_rule(looks: Sequence[int] = ()) -> str:
     """Describe how verdicts are found, in sentences; see core.measure.verdicts."""
-    alpha = round(1 - LEVEL, 6)
     sentences = [
         "Accuracies are paired by seed and compared by a t-test.",
         "Some runs of a task may learn it and others not, far apart.",
         "Then the numbers of runs that learnt it are compared, too (Boschloo's exact test).",
-        "p and intervals are corrected for all variants of a task (Holm).",
-        f"A corrected p below {alpha:g} is a difference.",
-        "Without one, an interval within the margin means equivalent.",
-        "Otherwise the comparison is undecided.",
-        f"A verdict needs {LEAST_SEEDS} seeds.",
+        CORRECTION,
+        *describe_verdicts().values(),
+        LEAST,
     ]
     if looks:
-        numbers = ", ".join(map(str, looks))
-        sentences.append(
-            f"Undecided comparisons get more seeds, in {count(len(looks), 'look')} ({numbers})."
-            " p is corrected for them, too (Bonferroni)."
-        )
+        sentences.append(describe_looks(looks))
     return " ".join(sentences)
+
+
+def describe_verdicts() -> dict[str, str]:
+    """Return a sentence on what each verdict means."""
+    alpha = round(1 - LEVEL, 6)
+    return {
+        DIFFERENCE: f"A corrected p below {alpha:g} is a difference.",
+        EQUIVALENT: "Without one, an interval within the margin means equivalent.",
+        UNDECIDED: "Otherwise the comparison is undecided.",
+    }
+
+
+def describe_looks(looks: Sequence[int]) -> str:
+    """Describe when comparisons of a study get more seeds, and how p is corrected for that."""
+    numbers = ", ".join(map(str, looks))
+    return (
+        f"Undecided comparisons get more seeds, in {count(len(looks), 'look')} ({numbers})."
+        " p is corrected for them, too (Bonferroni)."
+    )
 
 
 def _build_comparison(line: Cell, base: Cell) -> Document:

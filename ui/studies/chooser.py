@@ -15,6 +15,7 @@ from core.study.database.schema import ENDED
 from core.study.database.store import Standing, progress_of
 from core.study.file import read
 from core.study.plan import StudyError, read_machine
+from core.study.report import report_html, shipped_report
 from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
@@ -260,6 +261,7 @@ def study_files(context: StudyContext | None) -> dict:
     if context.store is not None:
         offered["All logged steps (Parquet)"] = (f"{name}_rows.parquet", lambda: parquet(context))
     offered["Verdicts (JSON)"] = (f"{name}_verdicts.json", lambda: write_verdicts(context))
+    offered["Report (HTML)"] = (f"{name}_report.html", lambda: write_report(context))
     return offered
 
 
@@ -270,6 +272,13 @@ def write_verdicts(context: StudyContext) -> bytes:
     else:
         document = study_document(context.store, context.number)
     return write_document(document).encode()
+
+
+def write_report(context: StudyContext) -> bytes:
+    """Return the report of a study as the bytes of an HTML page."""
+    if context.store is None:
+        return shipped_report(NAMES[context.name]).encode()
+    return report_html(context.store, context.number).encode()
 
 
 def parquet(context: StudyContext) -> bytes:

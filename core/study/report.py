@@ -1,0 +1,479 @@
+"""Report of a study as one HTML page that opens offline: question, rule, pictures and tables.
+
+The pictures of all tasks have one scale around zero, in percentage points.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+
+import pandas as pd
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from core.experiments.training.plan import BASELINE
+from core.experiments.training.sentences import (
+    decimals_of,
+    format_learnt,
+    format_margin,
+    format_percent,
+    format_points,
+)
+from core.export.sheets import slug
+from core.figures.svg import picture, text
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, LEAST_SEEDS, UNDECIDED
+from core.settings.wording import count, fixed, number
+from core.study.conditions import describe_mixed_comparisons
+from core.study.curves import Made
+from core.study.database.schema import ENDED
+from core.study.database.store import Store, progress_of
+from core.study.file import describe_guards, looks_of, margin_of, read
+from core.study.imports import import_curves
+from core.study.picture import describe_cell, describe_rates, shown_name, verdict_of
+from core.study.plan import NULL, StudyError
+from core.study.shipped import shipped_curves, study_of
+from core.study.summary import Line
+from core.study.summary import lines as lines_of
+from core.study.tables import Name, list_seed_differences, made_of, summary_with_guards
+from core.study.verdict import (
+    CORRECTION,
+    LEAST,
+    describe_looks,
+    describe_rule,
+    describe_verdicts,
+    find_provenance,
+)
+
+MEMORY = ":memory:"  # a store of this process, which ends with it
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+)
+
+# Verdict -> its symbol and its word. They differ without colours, too.
+BADGES = {
+    DIFFERENCE: ("≠", "differs"),
+    EQUIVALENT: ("=", "equivalent"),
+    UNDECIDED: ("?", "undecided"),
+}
+
+# Pixels of a picture
+NAMES = 196  # width of the names of variants
+PLOT = 420  # width of the scale
+SIDE = 24  # between the scale and its neighbours: half of a tick's label
+VALUES = 172  # width of the column of means
+BADGE = 104
+WIDTH = NAMES + PLOT + 2 * SIDE + VALUES + BADGE
+HEAD = 56  # height of the names of columns and of the scale
+ROW = 46
+NOTE = 16  # height of a further line of notes
+INTERVAL_Y = 15  # of a row's interval, below the row's upper edge
+SEEDS_Y = 31  # of a row's seeds
+NAME_LETTERS = 24  # in a line of a variant's name
+NOTE_LETTERS = 44  # in a line of notes
+
+LEAST_SCALE = 0.1  # share that the scale has at least on each side of zero
+SCALE_STEP = 0.1
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Line of a report's table: texts, and the key of the verdict ("" for the baseline)."""
+
+    name: str
+    accuracy: str
+    difference: str
+    p: str
+    p_exact: str
+    n: str
+    verdict: str
+    notes: str
+
+
+@dataclass(frozen=True)
+class TaskPart:
+    """Part of a report about one task. counts: verdict -> number of its comparisons."""
+
+    name: str
+    baseline: str
+    facts: str
+    svg: str
+    entries: list[Entry]
+    counts: Counter[str]
+    warning: str
+
+
+def report_html(store: Store, study: int) -> str:
+    """Return the report of a stored study, given its id. Raises StudyError if it is gone."""
+    provenance = made_of(store.runs(study, *ENDED, spec=False))
+    return _write_report(store, study, provenance)
+
+
+def shipped_report(name: str) -> str:
+    """Return the report of a built-in study from its curves; see core.study.shipped.
+
+    Raises:
+        StudyError: Its file or its curves are damaged.
+        OSError: One of them cannot be read.
+    """
+    study = read(study_of(name))
+    with closing(Store(MEMORY)) as store:
+        import_curves(store, study, shipped_curves(name), certain=False)
+        study_id = store.find(study.name)
+        assert study_id is not None
+        return _write_report(store, study_id, find_provenance(name, study), f"studies/{name}.toml")
+
+
+def _write_report(store: Store, study: int, provenance: Made, path: str = "") -> str:
+    """Return the report of a stored study.
+
+    Args:
+        store: The store.
+        study: Id of the study.
+        provenance: Versions and devices that trained the runs.
+        path: Path of its file in this project; "" if it has none.
+    """
+    entry = next((entry for entry in store.studies() if entry.id == study), None)
+    if entry is None:
+        raise StudyError(["The study has been deleted in the meantime."])
+    table = summary_with_guards(store, study)
+    gaps = list_seed_differences(store, study)
+    reach = find_reach(table, gaps)
+    looks = looks_of(entry.source)
+    margins = {name: margin_of(entry.source, name) for name in dict.fromkeys(table.task)}
+    compared = table[~table.variant.isin([BASELINE, NULL])]
+    progress = progress_of(store, study)
+    return TEMPLATES.get_template("report.html").render(
+        name=entry.name,
+        question=entry.question,
+        margins=describe_margins(margins),
+        rule=" ".join([CORRECTION, LEAST, describe_looks(looks) if looks else ""]).strip(),
+        whole_rule=describe_rule(looks),
+        verdicts=describe_verdicts(),
+        badges=BADGES,
+        counts=describe_counts(compared),
+        progress="" if progress.complete else progress.describe(),
+        guards=", ".join(describe_guards(entry.source)) or "none",
+        provenance={name: ", ".join(provenance[name]) for name in provenance if provenance[name]},
+        mixed=describe_mixed_comparisons(table.mixed[table.variant != BASELINE]),
+        legend=_legend(table),
+        tasks=[
+            _build_task(table[table.task == name], margins[name], gaps, reach) for name in margins
+        ],
+        path=path or f"{slug(entry.name)}.toml",
+        is_shipped=bool(path),
+        source=entry.source,
+    )
+
+
+def describe_margins(margins: Mapping[str, float]) -> str:
+    """Describe the margins of tasks: "±2 points (±5 points in subtraction)"."""
+    if not margins:
+        return "none"
+    usual, _ = Counter(margins.values()).most_common(1)[0]
+    others: dict[float, list[str]] = {}
+    for name, margin in margins.items():
+        if margin != usual:
+            others.setdefault(margin, []).append(name)
+    parts = [f"{format_margin(margin)} in {', '.join(names)}" for margin, names in others.items()]
+    return format_margin(usual) + (f" ({'; '.join(parts)})" if parts else "")
+
+
+def describe_counts(compared: pd.DataFrame) -> str:
+    """Describe how many comparisons have which verdict, in one or two sentences.
+
+    Args:
+        compared: Lines of a summary without baselines and null arms.
+    """
+    if compared.empty:
+        return "No comparison."
+    counts = Counter(verdict_of(line) for line in lines_of(compared))
+    differs = "differs" if counts[DIFFERENCE] == 1 else "differ"
+    words = (
+        f"{count(len(compared), 'comparison')}: {counts[DIFFERENCE]} {differs},"
+        f" {counts[EQUIVALENT]} equivalent, {counts[UNDECIDED]} undecided."
+    )
+    few = int((compared.pairs < LEAST_SEEDS).sum())
+    if few:
+        words += f" {few} of the undecided have too few seeds for a verdict."
+    return words
+
+
+def find_reach(table: pd.DataFrame, gaps: Mapping[Name, Mapping[int, float]]) -> float:
+    """Return the end of the scale that all tasks share, as a share: at least 0.1, at most 1."""
+    columns = ("difference", "difference_low", "difference_high", "noise_floor", "margin")
+    values = [value for name in columns for value in table[name].tolist()]
+    values += [gap for by_seed in gaps.values() for gap in by_seed.values()]
+    farthest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    steps = math.ceil(round(farthest / SCALE_STEP, 6))
+    return min(1.0, max(LEAST_SCALE, SCALE_STEP * steps))
+
+
+def _legend(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """Return (sample as SVG, words) of each mark that the pictures of a study have."""
+    mean = '<line class="interval" x1="3" x2="37" y1="9" y2="9"/>'
+    entries = [
+        (
+            f'{mean}<circle class="mean" cx="20" cy="9" r="5"/>',
+            "mean difference with its corrected 95 % confidence interval",
+        ),
+        (
+            "".join(f'<circle class="seed" cx="{x}" cy="9" r="3.5"/>' for x in (7, 16, 21, 33)),
+            "difference on one seed",
+        ),
+        (
+            '<rect class="margin" x="6" y="1" width="28" height="16"/>',
+            "margin: less does not count",
+        ),
+    ]
+    if table.noise_floor.notna().any():
+        floor = '<rect class="floor" x="6" y="1" width="28" height="16"/>'
+        entries.append((floor, "noise floor: reach of the null arm, the baseline with other seeds"))
+    without_interval = table.difference.notna() & table.difference_low.isna()
+    if without_interval.any():
+        hollow = '<circle class="mean hollow" cx="20" cy="9" r="5"/>'
+        words = "mean difference without an interval: too few seeds, or runs in two groups"
+        entries.append((hollow, words))
+    return [
+        (
+            f'<svg viewBox="0 0 40 18" width="40" height="18" aria-hidden="true">{mark}</svg>',
+            words,
+        )
+        for mark, words in entries
+    ]
+
+
+def _build_task(
+    table: pd.DataFrame,
+    margin: float,
+    gaps: Mapping[Name, Mapping[int, float]],
+    reach: float,
+) -> TaskPart:
+    """Return the part of a report about one task.
+
+    Args:
+        table: Lines of the task in the summary.
+        margin: Its margin of equivalence, as a share.
+        gaps: (task, variant) -> seed -> difference.
+        reach: End of the scale.
+    """
+    base = next(line for line in lines_of(table) if line.variant == BASELINE)
+    arms = [line for line in lines_of(table) if line.variant not in (BASELINE, NULL)]
+    null = [line for line in lines_of(table) if line.variant == NULL]
+    facts = f"Margin {format_margin(margin)}."
+    if not math.isnan(base.noise_floor):
+        facts += f" Noise floor ±{format_points(base.noise_floor)} points."
+    facts += f" Chance is {format_percent(base.chance)}."
+    warning = ""
+    if null and verdict_of(null[0]) == DIFFERENCE:
+        warning = (
+            f"The null arm differs from the baseline (p {format_p(null[0].p)}), although only the"
+            " seeds are others. Do not trust the differences of this task."
+        )
+    return TaskPart(
+        base.task,
+        _describe_baseline(base),
+        facts,
+        task_svg([*arms, *null], margin, base.noise_floor, gaps, reach) if arms or null else "",
+        [_build_entry(line) for line in (base, *arms, *null)],
+        Counter(verdict_of(line) for line in arms),
+        warning,
+    )
+
+
+def _describe_baseline(base: Line) -> str:
+    """Describe the accuracy of a baseline for a heading."""
+    if math.isnan(base.accuracy):
+        return "no result of the baseline"
+    words = f"baseline {_format_accuracy(base)}"
+    if base.two_groups:
+        words += f"; {base.learnt} of {base.seeds} runs learnt it"
+    return words
+
+
+def _format_accuracy(line: Line) -> str:
+    """Format an accuracy with its interval: "97.2 % (95.0 to 99.4)"."""
+    if math.isnan(line.accuracy):
+        return "–"
+    words = format_percent(line.accuracy)
+    if math.isnan(line.low):
+        return words
+    return f"{words} ({format_points(line.low, 1)} to {format_points(line.high, 1)})"
+
+
+def _format_difference(line: Line) -> str:
+    """Format a difference in points with its interval: "−4.1 (−6.0 to −2.2)"."""
+    if math.isnan(line.difference):
+        return "–"
+    fine = decimals_of((line.difference, line.difference_low, line.difference_high))
+    mean = format_points(line.difference, fine)
+    if math.isnan(line.difference_low):
+        return f"{mean} (no interval)"
+    low, high = (format_points(end, fine) for end in (line.difference_low, line.difference_high))
+    return f"{mean} ({low} to {high})"
+
+
+def format_p(p: float) -> str:
+    """Format a p-value behind its name: "= 0.012", "< 0.001"."""
+    return "< 0.001" if p < 0.001 else f"= {number(p, 2)}"
+
+
+def _format_p_cell(p: float) -> str:
+    """Format a p-value in a table; "–" where there is none."""
+    return "–" if math.isnan(p) else format_p(p).removeprefix("= ")
+
+
+def _build_entry(line: Line) -> Entry:
+    """Return the texts of a line of the table."""
+    is_baseline = line.variant == BASELINE
+    least = ""
+    if not math.isnan(line.p_exact_least):
+        least = f" ({_format_p_cell(line.p_exact_least)})"
+    return Entry(
+        _name_variant(line.variant),
+        _format_accuracy(line),
+        "" if is_baseline else _format_difference(line),
+        "" if is_baseline else _format_p_cell(line.p),
+        "" if is_baseline else f"{_format_p_cell(line.p_exact)}{least}",
+        str(line.seeds if is_baseline else line.pairs),
+        "" if is_baseline else verdict_of(line),
+        "; ".join(_list_notes(line)),
+    )
+
+
+def _name_variant(variant: str) -> str:
+    """Return the name of a variant on screen; that of the null arm says what it is."""
+    return f"{variant} (null arm)" if variant == NULL else shown_name(variant)
+
+
+def _list_notes(line: Line) -> list[str]:
+    """Return what else is to be known of a cell, in words."""
+    notes = []
+    if line.diverged:
+        notes.append(f"{line.diverged} of {line.seeds + line.diverged} diverged")
+    if line.missing:
+        notes.append(f"{line.missing} not trained yet")
+    is_compared_by_runs = not math.isnan(line.p) and math.isnan(line.difference_low)
+    if line.seeds and (line.two_groups or is_compared_by_runs):
+        notes.append(format_learnt(line.learnt, line.seeds).replace(" runs learnt it", " learnt"))
+    if line.variant != BASELINE and line.pairs < LEAST_SEEDS:
+        notes.append("too few seeds for a verdict")
+    if getattr(line, "rates", ""):
+        notes.append(f"learning rate {describe_rates(line.rates)}")
+    if line.mixed:
+        notes.append(f"mixed conditions: {line.mixed}")
+    return notes
+
+
+# Pictures
+
+
+def task_svg(
+    arms: Sequence[Line],
+    margin: float,
+    noise_floor: float,
+    gaps: Mapping[Name, Mapping[int, float]],
+    reach: float,
+) -> str:
+    """Return the differences of one task as SVG: a row per variant on a scale around zero.
+
+    Args:
+        arms: Lines of the summary, without the baseline; a null arm last.
+        margin: Margin of equivalence, as a share.
+        noise_floor: Half-width of the interval of the null arm; NaN without one.
+        gaps: (task, variant) -> seed -> difference, as shares.
+        reach: End of the scale, as a share.
+    """
+    notes = [wrap("; ".join(_list_notes(line)), NOTE_LETTERS) for line in arms]
+    heights = [ROW + NOTE * max(0, len(several) - 1) for several in notes]
+    height = HEAD + sum(heights) + 4
+    shapes = _scale_svg(margin, noise_floor, reach, height)
+    y = HEAD
+    for line, several, height_of_row in zip(arms, notes, heights):
+        shapes += f'<line class="rule" x1="0" x2="{WIDTH}" y1="{y}" y2="{y}"/>'
+        shapes += _row_svg(line, several, y, gaps.get((line.task, line.variant), {}), reach)
+        y += height_of_row
+    words = " ".join(describe_cell(line) for line in arms)
+    description = f"Differences from the baseline in percentage points. {words}"
+    svg = picture(WIDTH, height, shapes, description)
+    return svg.replace("<svg ", f'<svg width="{WIDTH}" height="{height}" ', 1)
+
+
+def _find_x(share: float, reach: float) -> float:
+    """Return the x of a difference on the scale."""
+    return NAMES + SIDE + PLOT * (1 + min(max(share / reach, -1.0), 1.0)) / 2
+
+
+def _scale_svg(margin: float, noise_floor: float, reach: float, height: float) -> str:
+    """Return the heads of the columns, the bands around zero and the scale as SVG."""
+    values_x = NAMES + PLOT + 2 * SIDE
+    shapes = text(0, 14, "Variant", "head")
+    shapes += text(_find_x(0, reach), 14, "Accuracy − baseline, percentage points", "head middle")
+    shapes += text(values_x, 14, "Mean (95 % CI)", "head")
+    shapes += text(values_x + VALUES, 14, "Verdict", "head")
+    for kind, half in (("margin", margin), ("floor", noise_floor)):
+        if not math.isnan(half):
+            left, right = _find_x(-half, reach), _find_x(half, reach)
+            shapes += (
+                f'<rect class="{kind}" x="{left:.2f}" y="{HEAD - 8}" width="{right - left:.2f}"'
+                f' height="{height - HEAD + 6}"/>'
+            )
+    for quarter in range(-2, 3):
+        share = reach * quarter / 2
+        x = _find_x(share, reach)
+        kind = "zero" if quarter == 0 else "grid"
+        shapes += f'<line class="{kind}" x1="{x:.2f}" x2="{x:.2f}" y1="{HEAD - 8}" y2="{height}"/>'
+        sign = "+" if share > 0 else ""
+        label = sign + fixed(100 * share, 0)
+        shapes += text(x, HEAD - 14, label, "small middle")
+    return shapes
+
+
+def _row_svg(
+    line: Line, notes: Sequence[str], y: float, gaps: Mapping[int, float], reach: float
+) -> str:
+    """Return the row of one variant as SVG, with its upper edge at y."""
+    shapes = ""
+    names = wrap(_name_variant(line.variant), NAME_LETTERS, max_lines=2, placeholder="…")
+    first_y = y + (27 if len(names) == 1 else 20)
+    for place, part in enumerate(names):
+        shapes += text(0, first_y + 17 * place, part, "name")
+    for seed, gap in gaps.items():
+        shapes += (
+            f'<circle class="seed" cx="{_find_x(gap, reach):.2f}" cy="{y + SEEDS_Y}" r="3.5">'
+            f"<title>Seed {seed}: {format_points(gap, 1)}</title></circle>"
+        )
+    verdict = verdict_of(line)
+    kind = "mean"
+    if verdict == DIFFERENCE:
+        kind += " less" if line.difference < 0 else " more"
+    if not math.isnan(line.difference_low):
+        left = _find_x(line.difference_low, reach)
+        right = _find_x(line.difference_high, reach)
+        shapes += (
+            f'<line class="{kind.replace("mean", "interval")}" x1="{left:.2f}" x2="{right:.2f}"'
+            f' y1="{y + INTERVAL_Y}" y2="{y + INTERVAL_Y}"/>'
+        )
+    else:
+        kind += " hollow"
+    if not math.isnan(line.difference):
+        x = _find_x(line.difference, reach)
+        shapes += f'<circle class="{kind}" cx="{x:.2f}" cy="{y + INTERVAL_Y}" r="5"/>'
+    values_x = NAMES + PLOT + 2 * SIDE
+    shapes += text(values_x, y + 20, _format_difference(line), "value")
+    symbol, word = BADGES[verdict]
+    badge_x = values_x + VALUES
+    shapes += (
+        f'<rect class="badge {verdict}" x="{badge_x}" y="{y + 5}" width="{BADGE - 2}" height="21"'
+        ' rx="10.5"/>'
+    )
+    shapes += text(badge_x + (BADGE - 2) / 2, y + 20, f"{symbol} {word}", f"middle {verdict}")
+    for place, note in enumerate(notes):
+        shapes += text(values_x, y + 39 + NOTE * place, note, "small note")
+    return shapes
