@@ -20,6 +20,7 @@ from core.study.database import connection as databases
 from core.study.database import schema
 from core.study.database.schema import DIVERGED, DONE, FAILED, QUEUED, RUNNING, STATES, STOPPED
 from core.study.database.store import Store, progress_of
+from core.study.report import report_html, shipped_report
 from core.study.shipped import name_in_links
 from core.study.tables import summary_with_guards
 from core.study.verdict import shipped_document, study_document
@@ -538,3 +539,13 @@ def test_export_offers_verdicts(store):
     app.session_state["take_away"] = True
     built_in = json.loads(download(good(app.run()), "Verdicts (JSON)"))
     assert built_in == shipped_document("positions")
+
+
+def test_export_offers_report(store):
+    number = fill(store, study("complete"), score)
+    app = good(opened(study="complete"))
+    app.session_state["take_away"] = True
+    assert download(good(app.run()), "Report (HTML)").decode() == report_html(store, number)
+    app = good(opened(study=name_in_links("positions")))
+    app.session_state["take_away"] = True
+    assert download(good(app.run()), "Report (HTML)").decode() == shipped_report("positions")

@@ -26,7 +26,7 @@ from core.export.sheets import slug
 from core.figures.svg import picture, text
 from core.measure.verdicts import DIFFERENCE, EQUIVALENT, LEAST_SEEDS, UNDECIDED
 from core.settings.wording import count, fixed, number
-from core.study.conditions import describe_mixed_comparisons
+from core.study.conditions import CONDITIONS, describe_mixed_comparisons
 from core.study.curves import Made
 from core.study.database.schema import ENDED
 from core.study.database.store import Store, progress_of
@@ -48,6 +48,7 @@ from core.study.verdict import (
 )
 
 MEMORY = ":memory:"  # a store of this process, which ends with it
+VERSIONS = ("torch", "numpy", "python")
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
@@ -68,7 +69,7 @@ NAMES = 196  # width of the names of variants
 PLOT = 420  # width of the scale
 SIDE = 24  # between the scale and its neighbours: half of a tick's label
 VALUES = 172  # width of the column of means
-BADGE = 104
+BADGE = 112
 WIDTH = NAMES + PLOT + 2 * SIDE + VALUES + BADGE
 HEAD = 56  # height of the names of columns and of the scale
 ROW = 46
@@ -107,6 +108,11 @@ class TaskPart:
     entries: list[Entry]
     counts: Counter[str]
     warning: str
+
+    @property
+    def has_notes(self) -> bool:
+        """Whether some line of the table has a note."""
+        return any(entry.notes for entry in self.entries)
 
 
 def report_html(store: Store, study: int) -> str:
@@ -147,6 +153,8 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
     reach = find_reach(table, gaps)
     looks = looks_of(entry.source)
     margins = {name: margin_of(entry.source, name) for name in dict.fromkeys(table.task)}
+    runs = store.runs(study, *ENDED, spec=False)
+    mixed = describe_mixed_comparisons(table.mixed[table.variant != BASELINE])
     compared = table[~table.variant.isin([BASELINE, NULL])]
     progress = progress_of(store, study)
     return TEMPLATES.get_template("report.html").render(
@@ -160,8 +168,8 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
         counts=describe_counts(compared),
         progress="" if progress.complete else progress.describe(),
         guards=", ".join(describe_guards(entry.source)) or "none",
-        provenance={name: ", ".join(provenance[name]) for name in provenance if provenance[name]},
-        mixed=describe_mixed_comparisons(table.mixed[table.variant != BASELINE]),
+        provenance=describe_provenance(provenance),
+        mixed=" ".join(filter(None, (mixed, describe_unknown(runs, provenance)))),
         legend=_legend(table),
         tasks=[
             _build_task(table[table.task == name], margins[name], gaps, reach) for name in margins
@@ -170,6 +178,34 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
         is_shipped=bool(path),
         source=entry.source,
     )
+
+
+def describe_provenance(provenance: Made) -> dict[str, str]:
+    """Describe what trained the runs of a study: label -> versions, devices or commits."""
+    versions = [f"{name} {', '.join(provenance[name])}" for name in VERSIONS if provenance[name]]
+    described = {
+        "Devices": ", ".join(provenance["device"]),
+        "Versions": "; ".join(versions),
+        "Commit": ", ".join(provenance["code"]),
+    }
+    return {label: words for label, words in described.items() if words}
+
+
+def describe_unknown(runs: Sequence[Line], provenance: Made) -> str:
+    """Describe conditions with several values of which it is not known which runs have which.
+
+    Args:
+        runs: The runs that have ended.
+        provenance: Versions and devices that trained them.
+    """
+    unknown = [
+        name
+        for name in CONDITIONS
+        if len(provenance[name]) > 1 and any(not getattr(run, name) for run in runs)
+    ]
+    if not unknown:
+        return ""
+    return f"Several values, and not known for each run: {', '.join(unknown)}."
 
 
 def describe_margins(margins: Mapping[str, float]) -> str:
@@ -229,7 +265,7 @@ def _legend(table: pd.DataFrame) -> list[tuple[str, str]]:
         ),
         (
             '<rect class="margin" x="6" y="1" width="28" height="16"/>',
-            "margin: less does not count",
+            "margin: smaller differences do not count",
         ),
     ]
     if table.noise_floor.notna().any():
@@ -361,7 +397,8 @@ def _list_notes(line: Line) -> list[str]:
         notes.append(f"{line.missing} not trained yet")
     is_compared_by_runs = not math.isnan(line.p) and math.isnan(line.difference_low)
     if line.seeds and (line.two_groups or is_compared_by_runs):
-        notes.append(format_learnt(line.learnt, line.seeds).replace(" runs learnt it", " learnt"))
+        learnt = format_learnt(line.learnt, line.seeds).replace(" runs learnt it", " learnt")
+        notes.append(learnt.replace(" %", "\N{NO-BREAK SPACE}%"))
     if line.variant != BASELINE and line.pairs < LEAST_SEEDS:
         notes.append("too few seeds for a verdict")
     if getattr(line, "rates", ""):
