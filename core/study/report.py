@@ -72,7 +72,7 @@ VALUES = 172  # width of the column of means
 BADGE = 112
 WIDTH = NAMES + PLOT + 2 * SIDE + VALUES + BADGE
 HEAD = 56  # height of the names of columns and of the scale
-ROW = 46
+ROW = 48
 NOTE = 16  # height of a further line of notes
 INTERVAL_Y = 15  # of a row's interval, below the row's upper edge
 SEEDS_Y = 31  # of a row's seeds
@@ -456,7 +456,8 @@ def _scale_svg(margin: float, noise_floor: float, reach: float, height: float) -
     shapes += text(values_x + VALUES, 14, "Verdict", "head")
     for kind, half in (("margin", margin), ("floor", noise_floor)):
         if not math.isnan(half):
-            left, right = _find_x(-half, reach), _find_x(half, reach)
+            left = _find_x(-half, reach)
+            right = _find_x(half, reach)
             shapes += (
                 f'<rect class="{kind}" x="{left:.2f}" y="{HEAD - 8}" width="{right - left:.2f}"'
                 f' height="{height - HEAD + 6}"/>'
@@ -477,7 +478,8 @@ def _row_svg(
 ) -> str:
     """Return the row of one variant as SVG, with its upper edge at y."""
     shapes = ""
-    names = wrap(_name_variant(line.variant), NAME_LETTERS, max_lines=2, placeholder="…")
+    name = _name_variant(line.variant).replace(" %", "\N{NO-BREAK SPACE}%")
+    names = wrap(name, NAME_LETTERS, max_lines=2, placeholder="…")
     first_y = y + (27 if len(names) == 1 else 20)
     for place, part in enumerate(names):
         shapes += text(0, first_y + 17 * place, part, "name")
@@ -512,5 +514,5 @@ def _row_svg(
     )
     shapes += text(badge_x + (BADGE - 2) / 2, y + 20, f"{symbol} {word}", f"middle {verdict}")
     for place, note in enumerate(notes):
-        shapes += text(values_x, y + 39 + NOTE * place, note, "small note")
+        shapes += text(values_x, y + 41 + NOTE * place, note, "small note")
     return shapes
