@@ -351,3 +351,20 @@ def test_padding_is_ignored_in_attention_sink_claim():
         )  # (layers, heads, readers)
     exact = torch.cat(rows, -1).double().mean().item()
     assert claims.attention_to_first_token(model, tokens) == pytest.approx(exact, rel=1e-5)
+
+
+def test_seeds_in_two_groups_are_counted():
+    """Five of six seeds of the claim on warm-up show the gain, one shows none."""
+    entry = claim["warm_up"]
+    result = judge_claim(SHIPPED["warm_up"], entry)
+    assert result.above == 5 and result.interval.n == 6
+    text = describe(result, entry)
+    assert "5 of 6 are above 30.0 points (95 % CI 44 to 97 %)" in text
+    low, high = stats.binomtest(5, 6).proportion_ci(method="wilson")
+    assert (round(100 * low), round(100 * high)) == (44, 97)
+    for name in claim:
+        values = sorted(SHIPPED[name].values())
+        smallest = claim[name].smallest
+        gaps = [b - a for a, b in zip(values, values[1:]) if a < smallest <= b]
+        is_split = bool(gaps) and gaps[0] >= 0.2 and claim[name].points
+        assert (judge_claim(SHIPPED[name], claim[name]).above is not None) == is_split, name

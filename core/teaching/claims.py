@@ -27,8 +27,9 @@ from core.experiments.depth.depth import Depth, travel
 from core.experiments.training.plan import BASELINE
 from core.experiments.training.sentences import decimals_of, format_points
 from core.export.sheets import read_csv, write_csv
-from core.measure.intervals import LEVEL, Interval, Within, interval
+from core.measure.intervals import LEVEL, Interval, Within, interval, wilson
 from core.measure.stream_statistics import statistic
+from core.measure.verdicts import has_two_groups
 from core.model.config import Config
 from core.model.knockout import Lesion, list_cuts
 from core.model.parts.init import generator
@@ -145,16 +146,24 @@ claim: Menu[Claim] = Menu("Claims", alike=False, points=True, within=(-1.0, 1.0)
 
 @dataclass(frozen=True)
 class Judged:
-    """Result of a claim: mean over seeds with its interval, and the verdict that follows."""
+    """Result of a claim: mean over seeds with its interval, and the verdict that follows.
+
+    above: number of seeds above the smallest effect that counts, where seeds fall into two groups,
+    above it and below it, far apart: the mean says little then.
+    """
 
     interval: Interval
     verdict: str
+    above: int | None = None
 
 
 def judge_claim(values: Values, entry: Claim) -> Judged:
     """Judge a claim: mean over seeds, interval (Bonferroni over all claims), and verdict."""
     measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / len(claim))
-    return Judged(measured, verdict(measured, entry.smallest, entry.alike))
+    above = None
+    if entry.points and has_two_groups(values.values(), entry.smallest):
+        above = sum(value >= entry.smallest for value in values.values())
+    return Judged(measured, verdict(measured, entry.smallest, entry.alike), above)
 
 
 def verdict(measured: Interval, smallest: float, alike: bool) -> str:
@@ -210,7 +219,14 @@ def describe(result: Judged, entry: Claim) -> str:
     else:
         reason = REASONS[result.verdict, entry.alike].format(smallest=format_smallest(entry))
     seeds = count(result.interval.n, "seed")
-    return f"{format_result(result, entry)}, {seeds}: {result.verdict} ({reason})."
+    text = f"{format_result(result, entry)}, {seeds}: {result.verdict} ({reason})."
+    if result.above is None:
+        return text
+    _, low, high = wilson(result.above, result.interval.n)
+    return (
+        f"{text} Seeds fall into two groups: {result.above} of {result.interval.n} are above"
+        f" {format_smallest(entry)} (95 % CI {fixed(100 * low, 0)} to {fixed(100 * high, 0)} %)."
+    )
 
 
 def describe_verdicts(results: Iterable[Judged]) -> str:
