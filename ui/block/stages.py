@@ -256,7 +256,7 @@ def stages(context):
         charts.stages(),
         drawn,
         "Activations at every stage of the block.",
-        height=36 * len(table) + 60,
+        height=26 * len(table) + 46,  # all stages in sight in presentation mode
     )
     width = 54 if side_by_side.has_full_width() else 70
     numbers = {}

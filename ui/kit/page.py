@@ -253,6 +253,9 @@ def draw_finding(sentence: str, weights_note: str = ""):
     st.markdown(f"{literal(sentence)}{note}", help=explain_terms(sentence))
 
 
+FIT = {"type": "fit", "contains": "padding"}  # axes and titles are part of a chart's size
+
+
 def chart(spec: dict, table, alt: str, height: int | None = None):
     """Draw a Vega-Lite chart of a table, and offer the table for export under the name `alt`.
 
@@ -277,12 +280,16 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
             shown_spec = on_one_scale(spec, table, twin)
             side_by_side.caption_no_difference()
         shown_spec = side_by_side.in_side_colour(shown_spec)
+        if height:
+            # As a height of the element, Streamlit would measure it with the zoom of presentation
+            # mode, and the zoom would then be applied once more.
+            shown_spec = shown_spec | {"height": height, "autosize": FIT}
         st.vega_lite_chart(
             values,
             shown_spec,
             alt=f"{alt.rstrip('.')}. {sentence}".strip(),
             width="stretch",
-            height=height or "content",
+            height="content",
         )
 
     side_by_side.draw_picture("chart", table, draw)
