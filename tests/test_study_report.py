@@ -365,7 +365,7 @@ def test_looks_count_the_seeds_of_the_look_that_decided(store):
 def test_margins_of_tasks_are_named_first(store):
     text = TEXT.replace("seeds = 3", "seeds = 3\nmargin = 4") + "[task.reverse]\nmargin = 7\n"
     page = check_stored(store, fill(store, parse(text), noisy))
-    assert "Smallest effect that counts±4 points (±7 points in reverse)" in page.words("dl")
+    assert "(margin of equivalence)±4 points (±7 points in reverse)" in page.words("dl")
     assert "Margin ±7 points." in page.words()
 
 

@@ -17,8 +17,8 @@ The rule, whose false claims `python -m benchmarks.verdicts` counts:
 Each comparison has one of three verdicts. "difference": p is below 0.05. "equivalent": it is not,
 and the corrected interval lies inside ± a margin that was stated before the runs. That is two
 one-sided t-tests (Schuirmann, 1987), each at half of the corrected level. "undecided": neither.
-That no difference was found never means that there is none. Equivalence speaks of the means of such
-runs: five runs that all learnt a task do not show that one in ten would not.
+That no difference was found never means that there is none. Equivalence assumes that other runs
+scatter as these did: five runs that all learnt a task do not exclude that one in ten would not.
 """
 
 import functools

@@ -257,7 +257,7 @@ def _legend(table: pd.DataFrame) -> list[tuple[str, str]]:
     entries = [
         (
             f'{mean}<circle class="mean" cx="20" cy="9" r="5"/>',
-            "mean difference with its corrected 95 % confidence interval",
+            "mean difference with its confidence interval (95 %, Holm-corrected)",
         ),
         (
             "".join(f'<circle class="seed" cx="{x}" cy="9" r="3.5"/>' for x in (7, 16, 21, 33)),
@@ -265,7 +265,7 @@ def _legend(table: pd.DataFrame) -> list[tuple[str, str]]:
         ),
         (
             '<rect class="margin" x="6" y="1" width="28" height="16"/>',
-            "margin: smaller differences do not count",
+            "margin of equivalence",
         ),
     ]
     if table.noise_floor.notna().any():

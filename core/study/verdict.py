@@ -32,7 +32,10 @@ SCHEMA = "verdict/1"  # raised with every change of the fields
 MEANS = "means"  # what is compared
 LEARNT = "learnt"
 
-CORRECTION = "p and intervals are corrected for all variants of a task (Holm)."
+CORRECTION = (
+    "p and intervals are corrected for all variants of a task (Holm): 5 % false differences per"
+    " task, not per study. Each interval has the level of its Holm step."
+)
 LEAST = f"A verdict needs {LEAST_SEEDS} seeds."
 
 Document = dict[str, Any]
@@ -202,7 +205,10 @@ def describe_verdicts() -> dict[str, str]:
     alpha = round(1 - LEVEL, 6)
     return {
         DIFFERENCE: f"A corrected p below {alpha:g} is a difference.",
-        EQUIVALENT: "Without one, an interval within the margin means equivalent.",
+        EQUIVALENT: (
+            "Without one, an interval within the margin means equivalent, if other runs scatter as"
+            " these did. Few runs do not exclude rare failures."
+        ),
         UNDECIDED: "Otherwise the comparison is undecided.",
     }
 

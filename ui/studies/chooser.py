@@ -291,7 +291,7 @@ def parquet(context: StudyContext) -> bytes:
 SEEN = "study_seen"  # kept for a session: the study that was looked at last
 ABOUT = (
     "A study trains models with one component removed or replaced (rows) on several tasks"
-    " (columns), to see what each task needs. This one is built in."
+    " (columns), to see how much accuracy is lost. This one is built in."
 )
 UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 

@@ -113,8 +113,8 @@ def describe_gap(gap: Difference, corrected_for: int = 1, noise: Noise = NO_NOIS
     margin = format_margin(gap.margin)
     if gap.verdict == EQUIVALENT:
         return (
-            f"The models are equivalent within {margin}: the difference is"
-            f" {format_points(gap.mean, fine)} points ({span}; {test})."
+            f"Accuracies are equivalent within {margin}: the difference is"
+            f" {format_points(gap.mean, fine)} points ({span}; paired on {gap.n} seeds)."
         )
     return (
         f"Undecided: the difference, {format_points(gap.mean, fine)} points, is neither significant"
