@@ -70,8 +70,12 @@ def draw_study_buttons(store, study, standing: Standing):
 
 
 def is_under_way(study_id: int, standing: Standing) -> bool:
-    """Return whether the study is being trained, here or elsewhere, or is queued here."""
-    return standing.running or (standing.queued and server.service().has(study_id))
+    """Return whether the study is being trained, here or elsewhere, or is queued here.
+
+    Between two looks all its runs are complete, and the service is about to queue the next ones.
+    """
+    is_here = server.service().has(study_id)
+    return standing.running or (is_here and (standing.queued or standing.complete))
 
 
 def can_write(store) -> bool:
