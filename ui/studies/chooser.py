@@ -35,14 +35,14 @@ TURNED = "study_turned"  # kept for a visitor: which study was last stopped or r
 TWICE = 0.5  # seconds within which two presses are a double click
 
 
-def draw_study_buttons(store, study, standing: Standing):
+def draw_study_buttons(store, study, standing: Standing, under_way: bool):
     """Draw the buttons that stop, resume or delete a study; nothing if the user may not."""
     if not can_write(store):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
     # that presses again.
     same: dict[str, Any] = {"key": f"turn_{study.id}", "width": WIDTH, "on_click": _stop_or_resume}
-    if is_under_way(study.id, standing):
+    if under_way:
         st.button("Stop", icon=":material/stop:", args=(store.stop, study.id), **same)
     elif standing.open:
         st.button(
@@ -204,8 +204,15 @@ REST = (
 )
 
 
-def _draw_progress(store, study, before: Standing):
-    """Draw a study's progress; redraw the page when it advances, stops or ends."""
+def _draw_progress(store, study, before: Standing, was_under_way: bool):
+    """Draw a study's progress; redraw the page when it advances, stops or ends.
+
+    Args:
+        store: The store.
+        study: Line of the study in the store.
+        before: Its progress when the page was drawn.
+        was_under_way: Whether it was under way then.
+    """
     try:
         now = progress_of(store, study.id)
         going = is_under_way(study.id, now)
@@ -229,7 +236,7 @@ def _draw_progress(store, study, before: Standing):
                 literal(f"The studies on this server have stopped: {trouble}"),
                 icon=":material/error:",
             )
-        if going != is_under_way(study.id, before) or now.n_ended != before.n_ended:
+        if going != was_under_way or now.n_ended != before.n_ended:
             st.rerun()
     except BusyError as error:
         # This fragment is redrawn again and again: the next time the store may be free.
@@ -353,14 +360,15 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
     session().kept[SEEN] = name
     study = studies[name]
     now = progress_of(store, study.id)
+    under_way = is_under_way(study.id, now)
     with beside:
-        draw_study_buttons(store, study, now)
-    if is_under_way(study.id, now):
-        fragment(_draw_progress, run_every=TICK)(store, study, now)
+        draw_study_buttons(store, study, now, under_way)
+    if under_way:
+        fragment(_draw_progress, run_every=TICK)(store, study, now, under_way)
     elif now.open:
-        fragment(_draw_progress, run_every=REST)(store, study, now)
+        fragment(_draw_progress, run_every=REST)(store, study, now, under_way)
     else:
-        _draw_progress(store, study, now)
+        _draw_progress(store, study, now, under_way)
     summary = server.summary(store, str(store.url), study.id, store.stamp(study.id))
     others = tuple(other for other in reversed(studies) if other != name)
     return StudyContext(store, study.id, name, study.question, study.source, summary, others, look)
