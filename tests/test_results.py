@@ -549,7 +549,9 @@ def test_effects_and_interactions_match_numpy_and_scipy(case):
 
     def check(actual, expected, learnt_from=facts.learnt_from, bound=1):
         """Compare each (value, low, high, p) with the values behind it."""
-        plain = verdicts(dict(enumerate(expected)), learnt_from, facts.answers, -bound, bound)
+        plain = verdicts(
+            dict(enumerate(expected)), learnt_from, facts.answers, low=-bound, high=bound
+        )
         for index, (mean, low, high, n, p) in plain.items():
             assert actual[index][0] == pytest.approx(mean, abs=2e-6, nan_ok=True)
             if n > 2 and min(abs(figures[-1] - 0.05) for figures in plain.values()) > 1e-3:
