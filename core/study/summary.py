@@ -36,7 +36,7 @@ NUMBERS = (
 
 # Columns that earlier files do not have: on runs that learnt the task, on verdict and noise.
 LEARNT = ("learnt", "two_groups", "learnt_accuracy", "learnt_low", "learnt_high")
-VERDICT = ("verdict", "margin", *Noise._fields, "noise_floor")
+VERDICT = ("verdict", "margin", "p_uncorrected", "pairs", *Noise._fields, "noise_floor")
 
 # Column on mixed conditions (core.study.conditions); read_summary adds it to files without it.
 MIXED = "mixed"
