@@ -443,7 +443,11 @@ def test_finding_matches_table(case):
     assert (full.mean, full.low, full.high, full.p) == pytest.approx(
         (chosen.difference, *ends, chosen.p), nan_ok=True
     )
-    assert remaining == describe_gap(full, int(table.p.notna().sum())) and full.n == len(both)
+    compared = int(table.p.notna().sum())
+    answers = results.facts_of(experiment.training).answers
+    sides = [values_of(runs, experiment, model, step) for model in (name, "baseline")]
+    noise = measure_noise(*sides, answers, compared)
+    assert remaining == describe_gap(full, compared, noise) and full.n == len(both)
 
 
 @given(made_up())

@@ -4,12 +4,14 @@ An effect counts as shown by so many seeds if the test finds it in 80 % of all s
 that of the non-central t-distribution (Cohen, 1988, chapter 2).
 """
 
+import bisect
 import functools
 import importlib
 import math
 
 POWER = 0.8
-LEAST, MOST = 3, 1000  # seeds: with two there is no verdict, more than 1,000 nobody trains
+LEAST_SEEDS = 3  # for a verdict
+MOST_SEEDS = 1000  # more are not counted: nobody trains them
 
 
 def power(effect: float, spread: float, seeds: int, level: float) -> float:
@@ -36,7 +38,7 @@ def _power_of_shift(shift: float, seeds: int, level: float) -> float:
 
 def smallest_effect(spread: float, seeds: int, level: float) -> float:
     """Return the smallest effect that so many seeds show; NaN for fewer than three."""
-    if seeds < LEAST or math.isnan(spread):
+    if seeds < LEAST_SEEDS or math.isnan(spread):
         return math.nan
     return _smallest_shift(seeds, level) * spread / math.sqrt(seeds)
 
@@ -44,7 +46,8 @@ def smallest_effect(spread: float, seeds: int, level: float) -> float:
 @functools.cache
 def _smallest_shift(seeds: int, level: float) -> float:
     """Return the effect, in standard errors of the mean, that so many seeds show."""
-    low, high = 0.0, 1.0
+    low = 0.0
+    high = 1.0
     while _power_of_shift(high, seeds, level) < POWER:
         high *= 2
     for _ in range(50):
@@ -59,13 +62,8 @@ def seeds_for(effect: float, spread: float, level: float) -> float:
     """Return how many seeds show an effect; infinity for more than 1,000, NaN without a spread."""
     if math.isnan(spread):
         return math.nan
-    low, high = LEAST, MOST
-    if smallest_effect(spread, high, level) > effect:
-        return math.inf
-    while low < high:
-        middle = (low + high) // 2
-        if smallest_effect(spread, middle, level) > effect:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    numbers = range(LEAST_SEEDS, MOST_SEEDS + 1)
+    index = bisect.bisect_left(
+        numbers, True, key=lambda seeds: smallest_effect(spread, seeds, level) <= effect
+    )
+    return numbers[index] if index < len(numbers) else math.inf

@@ -39,15 +39,17 @@ from core.measure.intervals import (
     paired,
     sign_flips,
 )
-from core.measure.power import seeds_for, smallest_effect
+from core.measure.power import LEAST_SEEDS, seeds_for, smallest_effect
 
 CHANGE: Within = (-1.0, 1.0)  # of the difference of two accuracies
 DIGITS = 6  # that count in a difference: an accuracy is a float32
-LEAST_SEEDS = 3  # for a verdict
 # Least distance between the runs of a model that learnt the task and those that did not.
 APART = 0.2
 MARGIN = 0.02  # of a difference that does not matter, where a study states no other
-DIFFERENCE, EQUIVALENT, UNDECIDED = "difference", "equivalent", "undecided"
+# Verdicts
+DIFFERENCE = "difference"
+EQUIVALENT = "equivalent"
+UNDECIDED = "undecided"
 SHOWN_POINTS = (1, 5)  # differences for which it is said how many seeds would show them
 
 Key = TypeVar("Key", bound=Hashable)
@@ -208,24 +210,23 @@ def compare_in_looks(
     undecided = list(several)
     n_equivalent = 0
     for number, n in enumerate(looks):
-        pairs = {key: tuple(_first_seeds(side, n) for side in several[key]) for key in undecided}
+        pairs = {
+            key: (_first_seeds(several[key][0], n), _first_seeds(several[key][1], n))
+            for key in undecided
+        }
         is_complete = all(len(side) == n for pair in pairs.values() for side in pair)
         if number and not is_complete:
             break
-        found = compare_runs(
-            pair_runs({key: (pair[0], pair[1]) for key, pair in pairs.items()}, facts),
-            looks=len(looks),
-            others=n_equivalent,
-        )
-        differences |= found
+        compared = compare_runs(pair_runs(pairs, facts), looks=len(looks), others=n_equivalent)
+        differences |= compared
         if not is_complete:
             break
         undecided = [
             key
             for key in undecided
-            if found[key].verdict == UNDECIDED and found[key].n >= LEAST_SEEDS
+            if compared[key].verdict == UNDECIDED and compared[key].n >= LEAST_SEEDS
         ]
-        n_equivalent += sum(gap.verdict == EQUIVALENT for gap in found.values())
+        n_equivalent += sum(gap.verdict == EQUIVALENT for gap in compared.values())
         if number + 1 < len(looks):
             seeds |= dict.fromkeys(undecided, looks[number + 1])
     return Looked(differences, seeds)

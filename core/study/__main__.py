@@ -24,7 +24,8 @@ import pandas as pd
 
 from core.experiments.training.plan import BASELINE
 from core.export.sheets import slug, write_csv
-from core.measure.verdicts import DIFFERENCE, LEAST_SEEDS
+from core.measure.power import LEAST_SEEDS
+from core.measure.verdicts import DIFFERENCE
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from core.settings.wording import count

@@ -14,7 +14,8 @@ from typing import Any
 
 from core.experiments.training.plan import BASELINE, Trial
 from core.experiments.training.plan import list_guards as guards_of
-from core.measure.verdicts import LEAST_SEEDS, MARGIN
+from core.measure.power import LEAST_SEEDS
+from core.measure.verdicts import MARGIN
 from core.model.config import Config
 from core.model.variants import ablation, decode, encode, name_of
 from core.settings.device import Machine

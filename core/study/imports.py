@@ -20,10 +20,10 @@ def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool 
     """
     results = {}
     for run in (*study.runs, *study.later):
-        found = curves.find(run)
-        if found is None:
+        file_and_rows = curves.find(run)
+        if file_and_rows is None:
             continue
-        file, rows = found
+        file, rows = file_and_rows
         if certain and any(len(file.made[name]) > 1 for name in CONDITIONS):
             continue
         results[run.hash] = rows, file.made

@@ -37,8 +37,8 @@ def list_needed_runs(study: Study, looked: Mapping[str, Looked]) -> list[Run]:
         looked: Task -> the differences so far.
     """
     seeds: dict[Name, int] = {}
-    for task_name, found in looked.items():
-        for key, n in found.seeds.items():
+    for task_name, task_look in looked.items():
+        for key, n in task_look.seeds.items():
             seeds[key] = n
             base = (task_name, BASELINE)
             seeds[base] = max(n, seeds.get(base, 0))
@@ -109,12 +109,12 @@ def find_look(store: Store, study_id: int) -> LookStanding | None:
     looked = look_at_tasks(store, study_id)
     gaps = {
         key: gap
-        for found in looked.values()
-        for key, gap in found.differences.items()
+        for task_look in looked.values()
+        for key, gap in task_look.differences.items()
         if not is_null(key[1])
     }
     undecided = [key for key, gap in gaps.items() if gap.verdict == UNDECIDED]
-    most = max((n for found in looked.values() for n in found.seeds.values()), default=0)
+    most = max((n for task_look in looked.values() for n in task_look.seeds.values()), default=0)
     number = max(1, study.looks.index(most) + 1 if most in study.looks else 1)
     stored = store.hashes(study.name)
     present = {run.hash for run in study.later if run.hash in stored}

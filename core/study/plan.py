@@ -370,12 +370,12 @@ def describe_looks(study: Study) -> str:
     """Describe in sentences what later looks of a study would train; "" if there are none."""
     if not study.later:
         return ""
-    first, *more = study.looks
+    first, *later_looks = study.looks
     most = len(study.runs) + len(study.later)
     alone = sum(run.expected for run in study.later)
     return (
         f"Where a comparison is undecided after {first} seeds, its models get"
-        f" {' then '.join(map(str, more))}: at most {most:,} runs,"
+        f" {' then '.join(map(str, later_looks))}: at most {most:,} runs,"
         f" {budget.format_duration(alone)} more on one core."
     )
 

@@ -24,7 +24,8 @@ from core.experiments.training.sentences import (
 )
 from core.export.sheets import slug
 from core.figures.svg import picture, text
-from core.measure.verdicts import DIFFERENCE, EQUIVALENT, LEAST_SEEDS, UNDECIDED
+from core.measure.power import LEAST_SEEDS
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, UNDECIDED
 from core.settings.wording import count, fixed, number
 from core.study.conditions import CONDITIONS, describe_mixed_comparisons
 from core.study.curves import Made

@@ -201,28 +201,25 @@ def _summarise_cells(
         source: Text of the study's file.
         search: Key of the menu of searches, for links.
     """
-    accuracy = {
-        key: {
-            pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan) for run in several
-        }
-        for key, several in cells.items()
-    }
+    accuracy = _accuracy_of_ended_runs(cells, last_accuracy)
     looked = _look_at_cells(cells, last_accuracy, specs, source)
-    off_by = {key: gap for found in looked.values() for key, gap in found.differences.items()}
+    off_by: dict[Name, Difference] = {}
+    for task_look in looked.values():
+        off_by |= task_look.differences
     noise: dict[Name, Noise] = {}
-    for name, found in looked.items():
+    for name, task_look in looked.items():
         comparisons = sum(
-            not math.isnan(gap.p) for key, gap in found.differences.items() if key[1] != NULL
+            not math.isnan(gap.p) for key, gap in task_look.differences.items() if key[1] != NULL
         )
-        _, training = read_settings(specs[next(iter(found.differences))])
+        _, training = read_settings(specs[next(iter(task_look.differences))])
         answers = facts_of(training).answers
         base = accuracy.get((name, BASELINE), {})
-        for key in found.differences:
+        for key in task_look.differences:
             noise[key] = measure_noise(accuracy[key], base, answers, comparisons)
     floors = {
-        name: _noise_floor(noise[name, NULL].spread, found.differences[name, NULL].n)
-        for name, found in looked.items()
-        if (name, NULL) in found.differences
+        name: _noise_floor(noise[name, NULL].spread, task_look.differences[name, NULL].n)
+        for name, task_look in looked.items()
+        if (name, NULL) in task_look.differences
     }
     return pd.DataFrame(
         _summarise_cell(
@@ -276,8 +273,8 @@ def list_seed_differences(store: Store, study: int) -> dict[Name, dict[int, floa
     looked = _look_at_cells(cells, last_accuracy, specs, find_source(store, study))
     accuracy = _accuracy_of_ended_runs(cells, last_accuracy)
     differences: dict[Name, dict[int, float]] = {}
-    for found in looked.values():
-        for key, gap in found.differences.items():
+    for task_look in looked.values():
+        for key, gap in task_look.differences.items():
             base = accuracy.get((key[0], BASELINE), {})
             gaps = {
                 seed: round(value - base.get(seed, math.nan), DIGITS)

@@ -15,7 +15,8 @@ import pandas as pd
 from core.experiments.training.plan import BASELINE, Plan
 from core.experiments.training.results import Runs, diverged, summary
 from core.measure.intervals import LEVEL, wilson
-from core.measure.verdicts import DIFFERENCE, EQUIVALENT, LEAST_SEEDS, UNDECIDED
+from core.measure.power import LEAST_SEEDS
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT, UNDECIDED
 from core.settings.wording import count
 from core.study.conditions import collect_known, format_mixed
 from core.study.curves import MADE, Curves, Made, made_by, read_curves

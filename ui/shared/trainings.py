@@ -12,7 +12,7 @@ from core.experiments.training import results, sentences
 from core.experiments.training.judged import describe_rates, models_at_edge
 from core.experiments.training.plan import SEARCHED, list_guards
 from core.measure.intervals import Interval
-from core.measure.power import MOST
+from core.measure.power import MOST_SEEDS
 from core.settings.cache import LRUCache
 from core.settings.setting import ConfigError
 from core.settings.wording import fixed
@@ -336,7 +336,7 @@ def format_correlation(correlation: float) -> str:
 
 def format_seeds_needed(seeds: float) -> str:
     """Format a number of seeds; more than 1,000 are not counted."""
-    return f"> {MOST:,}" if math.isinf(seeds) else f"{seeds:,.0f}"
+    return f"> {MOST_SEEDS:,}" if math.isinf(seeds) else f"{seeds:,.0f}"
 
 
 def format_accuracies(summary, several: bool) -> list[str]:

@@ -121,23 +121,22 @@ def values_by_step(
 
 
 def facts_of(training: Training, margin: float = MARGIN) -> Facts:
-    """Return what a verdict needs to know of a training's task."""
+    """Return the facts of a training's task on which a verdict depends."""
     learnt = task[training.task]
     _, targets = held_out(training.task, 0, training.length)
     return Facts(learnt.learnt_from, int(learnt.answer_positions(targets).sum()), margin)
 
 
 def gaps(
-    training: Training, several: Mapping[Name, tuple[Values, Values]], margin: float = MARGIN
+    training: Training, several: Mapping[Name, tuple[Values, Values]]
 ) -> dict[Name, Difference]:
     """Return the differences of models from their baselines, corrected together.
 
     Args:
         training: Training of all of them.
         several: Accuracies of a model and of its baseline, by seed.
-        margin: Of equivalence.
     """
-    return compare_runs(pair_runs(several, facts_of(training, margin)))
+    return compare_runs(pair_runs(several, facts_of(training)))
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:

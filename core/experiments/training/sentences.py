@@ -14,12 +14,11 @@ from core.experiments.training.results import (
     scores,
 )
 from core.measure.intervals import Paired, interval, wilson
-from core.measure.power import MOST
+from core.measure.power import LEAST_SEEDS, MOST_SEEDS
 from core.measure.verdicts import (
     CHANGE,
     DIGITS,
     EQUIVALENT,
-    LEAST_SEEDS,
     NO_NOISE,
     Difference,
     Noise,
@@ -185,7 +184,7 @@ def describe_seeds_needed(n: int, noise: Noise) -> str:
 
 def _format_seeds(seeds: float) -> str:
     """Format a number of seeds: "about 40 seeds", "more than 1,000 seeds"."""
-    return f"more than {MOST:,} seeds" if math.isinf(seeds) else f"about {seeds:,.0f} seeds"
+    return f"more than {MOST_SEEDS:,} seeds" if math.isinf(seeds) else f"about {seeds:,.0f} seeds"
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
