@@ -97,5 +97,6 @@ def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
     table = table.rename(columns=unescape_formula)
     for name in texts:
         if name in table:
-            table[name] = table[name].map(unescape_formula)
+            # An empty column would turn into numbers.
+            table[name] = table[name].map(unescape_formula).astype(table[name].dtype)
     return table
