@@ -133,7 +133,8 @@ def test_parts_have_tasks_that_need_them_and_not(variant):
 
 NO_PARTS = set(
     "d_model n_heads d_ff n_layers d_head matched padding init dropout ffn_dropout bias"
-    " attention_bias norm_eps mask length steps batch learning_rate weight_decay every".split()
+    " attention_bias norm_eps mask length steps batch learning_rate weight_decay every"
+    " initial_order".split()
 )  # sizes, and how long, on what and from where it is trained
 
 

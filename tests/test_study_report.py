@@ -17,7 +17,7 @@ from core.study.database.schema import QUEUED
 from core.study.database.store import Store
 from core.study.file import parse
 from core.study.picture import shown_name
-from core.study.plan import NULL, NULL_SEEDS, StudyError
+from core.study.plan import NULL, NULL_ARMS, NULL_SEEDS, REWRITTEN, StudyError
 from core.study.report import BADGES, find_reach, report_html, shipped_report
 from core.study.shipped import table_of
 from core.study.summary import lines, read_summary
@@ -140,7 +140,7 @@ def check_report(html: str, table, gaps) -> Page:
         assert not {"src", "style", "onload", "onclick"} & attributes.keys()
         assert (attributes.get("href") or "#").startswith("#")
     assert "url(" not in html and "@import" not in html
-    compared = table[~table.variant.isin([BASELINE, NULL])]
+    compared = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
     totals = compared.verdict.value_counts()
     differ = totals.get(DIFFERENCE, 0)
     assert f"{differ} {'differs' if differ == 1 else 'differ'}" in page.words("dl")
@@ -155,7 +155,7 @@ def check_report(html: str, table, gaps) -> Page:
         zero, pixels, _ = scale_of(svg)
         of_task = table[table.task == name]
         order = [line for line in lines(of_task) if line.variant != BASELINE]
-        order.sort(key=lambda line: line.variant == NULL)
+        order.sort(key=lambda line: line.variant in NULL_ARMS)
         assert len(rows) == len(order) + 1 and head[0] == "Variant"
         for line, row, drawn in zip(order, rows[1:], rows_of_picture(svg), strict=True):
             check_row(line, row, drawn, gaps.get((name, line.variant), {}), zero, pixels)
@@ -212,7 +212,7 @@ def test_seeds_and_means_are_differences_of_raw_rows(store):
     assert page.words("h1") == "made up" and "What would it cost?" in page.words("header")
     raw = {(run.task, run.variant, run.seed): noisy(run) for run in study.runs}
     gaps = list_seed_differences(store, number)
-    variants = ("− norm", "1 head", NULL)
+    variants = ("− norm", "1 head", *NULL_ARMS)
     assert set(gaps) == {(name, variant) for name in study_tasks(study) for variant in variants}
     for (name, variant), by_seed in gaps.items():
         shift = NULL_SEEDS if variant == NULL else 0
@@ -240,7 +240,8 @@ def test_null_arm_is_last_and_its_floor_is_drawn(store):
     html = report_html(store, number)
     floors = summary_with_guards(store, number).groupby("task", sort=False).noise_floor.first()
     for svg, floor in zip(pictures_of(html), floors, strict=True):
-        assert NULL in " ".join(rows_of_picture(svg)[-1]["texts"])
+        last_rows = rows_of_picture(svg)[-2:]
+        assert all(arm in " ".join(row["texts"]) for arm, row in zip((NULL, REWRITTEN), last_rows))
         _, pixels, _ = scale_of(svg)
         widths = {
             shape.get("class"): float(shape.get("width")) / pixels / 2
@@ -253,9 +254,10 @@ def test_null_arm_is_last_and_its_floor_is_drawn(store):
     assert 'class="floor"' not in report_html(store, plain)
 
 
-def test_null_arm_that_differs_is_warned_of(store):
+@pytest.mark.parametrize("arm", NULL_ARMS)
+def test_null_arm_that_differs_is_warned_of(arm, store):
     study = parse(WITH_NULL)
-    number = fill(store, study, lambda run: noisy(run) + 0.3 * (run.variant == NULL))
+    number = fill(store, study, lambda run: noisy(run) + 0.3 * (run.variant == arm))
     assert "Do not trust the differences" in check_stored(store, number).words()
     fill(store, study, noisy)
     assert "Do not trust" not in Page(report_html(store, number)).words()

@@ -53,7 +53,7 @@ from core.study.looks import enrol_needed, find_look
 from core.study.picture import STYLE, describe_cell, matrix_svg
 from core.study.plan import (
     NOTHING,
-    NULL,
+    NULL_ARMS,
     Study,
     StudyError,
     describe_plan,
@@ -349,11 +349,14 @@ def check(arguments: Namespace) -> int:
             verb = "is" if len(names) == 1 else "are"
             print(f"{count(len(names), 'cell')} of {present} {verb} not in {lacking}: {first}.")
     print_mixed(store, number)
-    wrong = [line for line in lines(now) if line.variant == NULL and line.verdict == DIFFERENCE]
+    wrong = [
+        line for line in lines(now) if line.variant in NULL_ARMS and line.verdict == DIFFERENCE
+    ]
     for line in wrong:
         print(
-            f"{line.task}: the null arm differs from the baseline (p = {line.p:.2g}), although only"
-            " the seeds are others. Do not trust the differences of this task."
+            f"{line.task}: the null arm “{line.variant}” differs from the baseline"
+            f" (p = {line.p:.2g}), although it is the same model. Do not trust the differences of"
+            " this task."
         )
     return COMPLETE if agreed.agrees and not wrong else INCOMPLETE
 

@@ -247,7 +247,7 @@ class _Reader:
         )
 
     def read_null(self, seeds: list[int]) -> bool:
-        """Read whether there is a null arm; note a problem if it is not possible."""
+        """Read whether there are null arms; note a problem if it is not possible."""
         value = self.document.get("null", False)
         if not isinstance(value, bool):
             self.problems.append(f"null is {shorten(value)}; it must be true or false.")
@@ -439,7 +439,7 @@ class _Reader:
             if name == BASELINE or plan.is_null(name) or not can_be_called(name):
                 self.problems.append(
                     f"a variant cannot be called {shorten(name)}: {CALLED}, and not {BASELINE}"
-                    f" or {plan.NULL}."
+                    f", {plan.NULL} or {plan.REWRITTEN}."
                 )
         return variants
 

@@ -42,6 +42,7 @@ FIRST_SETTINGS = {
     "init",
     "dropout",
 }
+LATER_TRAINING = {"initial_order"}  # likewise of a training
 # of what is hashed and stored; to be raised when the same settings come to mean other numbers
 FORMAT = 1
 MODEL = {
@@ -52,9 +53,12 @@ MODEL = {
 TRAINING = {name: definition for name, definition in Training.settings().items() if name != "task"}
 SETTINGS = MODEL | TRAINING  # what a study can change: no name is in both
 
-# Null arm: the baseline once more, with other seeds. Its distance from the baseline is noise.
+# Null arms: the baseline once more, with other seeds, and with the same seeds and its heads and
+# hidden units in reverse order. Their distance from the baseline is noise.
 NULL = "baseline, other seeds"
 NULL_SEEDS = 1_000_000  # by which its seeds are larger
+REWRITTEN = "baseline, rewritten"
+NULL_ARMS = (NULL, REWRITTEN)
 
 Arms = dict[str, tuple[Config, Training]]  # of one task: variant -> how it is trained
 
@@ -89,7 +93,8 @@ class Run:
         Later settings appear only where they differ from earlier models, so that hashes stay.
         """
         parts = {"config": self.config, "training": self.training, "machine": self.machine}
-        since = Config.settings().keys() - FIRST_SETTINGS - self.config.write().keys()
+        later = (Config.settings().keys() - FIRST_SETTINGS) | LATER_TRAINING
+        since = later - self.config.write().keys() - self.training.write().keys()
         values = {
             part: {
                 field.name: _without_negative_zero(getattr(settings, field.name))
@@ -295,17 +300,17 @@ def plan_arms(
 
 
 def is_null(variant: str) -> bool:
-    """Return whether a variant is the null arm, at any learning rate."""
-    return variant == NULL or variant.startswith(f"{NULL}, ")
+    """Return whether a variant is a null arm, at any learning rate."""
+    return variant in NULL_ARMS or variant.startswith(tuple(f"{arm}, " for arm in NULL_ARMS))
 
 
 def pair_seed(variant: str, seed: int) -> int:
     """Return the seed of the baseline with which a run is paired."""
-    return seed - NULL_SEEDS if is_null(variant) else seed
+    return seed - NULL_SEEDS if is_null(variant) and seed >= NULL_SEEDS else seed
 
 
 def plan_null_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
-    """Return the runs of the null arm of every task, at each learning rate of its baseline."""
+    """Return the runs of the null arms of every task, at each learning rate of its baseline."""
     runs = []
     for seed in seeds:
         for name, several in arms.items():
@@ -315,9 +320,14 @@ def plan_null_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) ->
                 at_rate = TRAINING["learning_rate"].describe_change(rate)
                 if variant not in (BASELINE, at_rate):
                     continue
-                null = NULL if rate == first.learning_rate else name_at_rate(NULL, rate)
-                other = config.with_seed(seed + NULL_SEEDS)
-                runs.append(Run(name, null, other, training, machine))
+                reversed_order = dataclasses.replace(training, initial_order="reversed")
+                for arm, other_seed, other_training in (
+                    (NULL, seed + NULL_SEEDS, training),
+                    (REWRITTEN, seed, reversed_order),
+                ):
+                    null = arm if rate == first.learning_rate else name_at_rate(arm, rate)
+                    other = config.with_seed(other_seed)
+                    runs.append(Run(name, null, other, other_training, machine))
     return tuple(runs)
 
 

@@ -34,7 +34,7 @@ from core.study.database.store import Store, progress_of
 from core.study.file import describe_guards, looks_of, margin_of, read
 from core.study.imports import import_curves
 from core.study.picture import describe_cell, describe_rates, shown_name, verdict_of
-from core.study.plan import NULL, StudyError
+from core.study.plan import NULL_ARMS, StudyError
 from core.study.shipped import shipped_curves, study_of
 from core.study.summary import Line
 from core.study.summary import lines as lines_of
@@ -156,7 +156,7 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
     margins = {name: margin_of(entry.source, name) for name in dict.fromkeys(table.task)}
     runs = store.runs(study, *ENDED, spec=False)
     mixed = describe_mixed_comparisons(table.mixed[table.variant != BASELINE])
-    compared = table[~table.variant.isin([BASELINE, NULL])]
+    compared = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
     progress = progress_of(store, study)
     return TEMPLATES.get_template("report.html").render(
         name=entry.name,
@@ -271,7 +271,9 @@ def _legend(table: pd.DataFrame) -> list[tuple[str, str]]:
     ]
     if table.noise_floor.notna().any():
         floor = '<rect class="floor" x="6" y="1" width="28" height="16"/>'
-        entries.append((floor, "noise floor: reach of the null arm, the baseline with other seeds"))
+        entries.append(
+            (floor, "noise floor: reach of the wider null arm (other seeds, exact rewriting)")
+        )
     without_interval = table.difference.notna() & table.difference_low.isna()
     if without_interval.any():
         hollow = '<circle class="mean hollow" cx="20" cy="9" r="5"/>'
@@ -301,18 +303,18 @@ def _build_task(
         reach: End of the scale.
     """
     base = next(line for line in lines_of(table) if line.variant == BASELINE)
-    arms = [line for line in lines_of(table) if line.variant not in (BASELINE, NULL)]
-    null = [line for line in lines_of(table) if line.variant == NULL]
+    arms = [line for line in lines_of(table) if line.variant not in (BASELINE, *NULL_ARMS)]
+    null = [line for line in lines_of(table) if line.variant in NULL_ARMS]
     facts = f"Margin {format_margin(margin)}."
     if not math.isnan(base.noise_floor):
         facts += f" Noise floor ±{format_points(base.noise_floor)} points."
     facts += f" Chance is {format_percent(base.chance)}."
-    warning = ""
-    if null and verdict_of(null[0]) == DIFFERENCE:
-        warning = (
-            f"The null arm differs from the baseline (p {format_p(null[0].p)}), although only the"
-            " seeds are others. Do not trust the differences of this task."
-        )
+    warning = " ".join(
+        f"The null arm “{line.variant}” differs from the baseline (p {format_p(line.p)}), although"
+        " it is the same model. Do not trust the differences of this task."
+        for line in null
+        if verdict_of(line) == DIFFERENCE
+    )
     return TaskPart(
         base.task,
         _describe_baseline(base),
@@ -385,8 +387,8 @@ def _build_entry(line: Line) -> Entry:
 
 
 def _name_variant(variant: str) -> str:
-    """Return the name of a variant on screen; that of the null arm says what it is."""
-    return f"{variant} (null arm)" if variant == NULL else shown_name(variant)
+    """Return the name of a variant on screen; that of a null arm says what it is."""
+    return f"{variant} (null arm)" if variant in NULL_ARMS else shown_name(variant)
 
 
 def _list_notes(line: Line) -> list[str]:
@@ -422,9 +424,9 @@ def task_svg(
     """Return the differences of one task as SVG: a row per variant on a scale around zero.
 
     Args:
-        arms: Lines of the summary, without the baseline; a null arm last.
+        arms: Lines of the summary, without the baseline; null arms last.
         margin: Margin of equivalence, as a share.
-        noise_floor: Half-width of the interval of the null arm; NaN without one.
+        noise_floor: Half-width of the interval of the wider null arm; NaN without any.
         gaps: (task, variant) -> seed -> difference, as shares.
         reach: End of the scale, as a share.
     """

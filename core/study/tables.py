@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from core.study.database.store import HIDDEN, Line, Store
 from core.study.file import describe_guards, looks_of, margin_of, search_of, without_rate
 from core.study.plan import (
     NULL,
+    NULL_ARMS,
     TRAINING,
     Run,
     StudyError,
@@ -209,7 +210,9 @@ def _summarise_cells(
     noise: dict[Name, Noise] = {}
     for name, task_look in looked.items():
         comparisons = sum(
-            not math.isnan(gap.p) for key, gap in task_look.differences.items() if key[1] != NULL
+            not math.isnan(gap.p)
+            for key, gap in task_look.differences.items()
+            if key[1] not in NULL_ARMS
         )
         _, training = read_settings(specs[next(iter(task_look.differences))])
         answers = facts_of(training).answers
@@ -217,9 +220,14 @@ def _summarise_cells(
         for key in task_look.differences:
             noise[key] = measure_noise(accuracy[key], base, answers, comparisons)
     floors = {
-        name: _noise_floor(noise[name, NULL].spread, task_look.differences[name, NULL].n)
+        name: _noise_floor(
+            [
+                (noise[name, arm].spread, task_look.differences[name, arm].n)
+                for arm in NULL_ARMS
+                if (name, arm) in task_look.differences
+            ]
+        )
         for name, task_look in looked.items()
-        if (name, NULL) in task_look.differences
     }
     return pd.DataFrame(
         _summarise_cell(
@@ -237,9 +245,15 @@ def _summarise_cells(
     )
 
 
-def _noise_floor(spread: float, n: int) -> float:
-    """Return the half-width of the interval of a null arm; NaN for too few seeds."""
-    return half_width(spread / math.sqrt(n), n) if n else math.nan
+def _noise_floor(arms: Iterable[tuple[float, int]]) -> float:
+    """Return the half-width of the interval of the wider null arm; NaN if none has two seeds.
+
+    Args:
+        arms: Standard deviation over seeds of each arm's difference from the baseline, and the
+            number of its seeds.
+    """
+    widths = [half_width(spread / math.sqrt(n), n) for spread, n in arms if n]
+    return max((width for width in widths if not math.isnan(width)), default=math.nan)
 
 
 def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
@@ -321,9 +335,10 @@ def _look_at_cells(
             continue
         _, training = read_settings(specs[next(iter(several))])
         facts = facts_of(training, margin_of(source, name))
-        null = several.pop((name, NULL), None)
-        if null:
-            null_pairs |= pair_runs({(name, NULL): null}, facts)
+        arms = {
+            (name, arm): several.pop((name, arm)) for arm in NULL_ARMS if (name, arm) in several
+        }
+        null_pairs |= pair_runs(arms, facts)
         if looks:
             looked[name] = compare_in_looks(several, facts, looks)
         else:
@@ -370,7 +385,7 @@ def _summarise_cell(
         difference: The difference to the baseline; None for a baseline.
         noise: The noise of this comparison.
         search: Key of the menu of searches, for the link.
-        noise_floor: Half-width of the interval of the null arm; NaN without one.
+        noise_floor: Half-width of the interval of the wider null arm; NaN without any.
     """
     spec = specs[cell]
     baseline = None if cell[1] == NULL else specs.get((cell[0], BASELINE))

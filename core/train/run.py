@@ -25,7 +25,7 @@ from core.settings.device import Machine, in_float64
 from core.settings.setting import ConfigError
 from core.tasks import IGNORE, task
 from core.train.muon import matrix_heights
-from core.train.settings import Training, optimiser
+from core.train.settings import Training, initial_order, optimiser
 
 SLICE = 64  # sequences at once when accuracy is measured
 
@@ -146,9 +146,11 @@ def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
 
 
 def model(state: State) -> Transformer:
-    """Rebuild the model of a state on the machine's device."""
+    """Rebuild the model of a state on the machine's device; before the first step, draw it."""
     transformer = Transformer(state.config, task[state.training.task].vocabulary)
-    if state.model is not None:
+    if state.model is None:
+        initial_order[state.training.initial_order](transformer)
+    else:
         transformer.load_state_dict(state.model)
     return transformer.to(state.machine.torch_device)
 

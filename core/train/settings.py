@@ -11,6 +11,8 @@ import torch
 from torch.optim import Optimizer
 
 from core.model.config import Config
+from core.model.rewriting import reverse_heads_and_units
+from core.model.transformer import Transformer
 from core.model.variants import Pins, encode
 from core.settings.menu import Menu
 from core.settings.setting import Setting, Settings, setting, setting_like
@@ -67,6 +69,19 @@ def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: b
     """Create Muon; `fused` is not used."""
     return Muon(weights, heights, rate, decay)
 
+
+# Changes a model in place before its first step.
+initial_order: Menu[Callable[[Transformer], None]] = Menu("Initial order")
+initial_order.add("drawn", lambda model: None, label="As drawn", help="the weights as drawn.")
+initial_order.add(
+    "reversed",
+    reverse_heads_and_units,
+    label="Reversed",
+    help=(
+        "heads and hidden units in reverse order: the same function, so curves differ by rounding"
+        " only. What a part changes should be larger than that."
+    ),
+)
 
 training_setting = partial(setting, group="Training")
 more_setting = partial(setting, group="Training details")
@@ -181,6 +196,13 @@ class Training(Settings):
         high=1000.0,
         step=0.1,
         top=10.0,
+    )
+    initial_order: str = more_setting(
+        "drawn",
+        "Initial order",
+        "Order of heads and hidden units before the first step.",
+        short="initial order",
+        menu=initial_order,
     )
     every: int = more_setting(
         None,

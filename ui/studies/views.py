@@ -18,7 +18,7 @@ from core.study.conditions import describe_mixed_comparisons
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name, verdict_of
-from core.study.plan import NULL, StudyError
+from core.study.plan import NULL_ARMS, StudyError
 from core.study.summary import MIXED, in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
@@ -317,7 +317,7 @@ READING = (
     " equivalent within the margin. Faded: undecided."
 )
 FLOOR = (
-    " Bar at the foot of a cell: noise floor, from the baseline trained with other seeds;"
+    " Bar at the foot of a cell: noise floor, from the baseline with other seeds or rewritten."
     " 25 points fill the cell."
 )
 TESTS = (
@@ -365,7 +365,7 @@ def matrix(context):
 
 def count_verdicts(summary) -> str:
     """Return how many comparisons of a summary have each verdict, and their margins."""
-    rows = list(summary[~summary.variant.isin([BASELINE, NULL])].itertuples())
+    rows = list(summary[~summary.variant.isin([BASELINE, *NULL_ARMS])].itertuples())
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
     within = " or ".join(map(format_margin, margins))
