@@ -5,6 +5,7 @@ import re
 import time
 import types
 import weakref
+from urllib.parse import parse_qsl
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.experiments.training import results
 from core.experiments.training.plan import Trial, showcase
+from core.experiments.training.sentences import format_learnt
 from core.settings.device import Machine
 from core.study.shipped import table_of
 from core.study.summary import read_summary
@@ -345,6 +347,16 @@ def test_export_offers_verdicts(offered):
     cell = table[(table.task == "copy") & (table.variant == "− norm")].iloc[0]
     assert line["effect"] == cell.difference and line["n"] == 5
     assert shipped["versions"] == shipped_document("ablation_matrix")["versions"]
+
+
+def test_curves_say_how_many_runs_learnt_in_two_groups():
+    summary = read_summary(table_of("ablation_matrix"))
+    cell = next(line for line in summary.itertuples() if line.two_groups)
+    params = dict(parse_qsl(cell.link.split("?")[1]))
+    app = opened(**params)
+    assert format_learnt(cell.learnt, cell.seeds) in legend(app)
+    (curves,) = pages.components(app, "ablation_curves")
+    assert re.search(r'name[\\": ]+learnt', str(curves))
 
 
 def test_trainings_of_all_users_together_are_limited(monkeypatch):

@@ -198,7 +198,19 @@ def draw_learning(trainings):
     """Draw accuracy and loss over steps, and the table of accuracy and cost of each model."""
     plan = trainings.plan
     learnt = task[plan.training.task]
-    draw_legend(trainings)
+    chosen = chosen_rates(trainings)
+    summary: Any = results.summary(trainings.runs, plan, chosen)
+    counts = {
+        row.variant: sentences.format_learnt(row.learnt, row.seeds)
+        for row in summary.itertuples()
+        if row.two_groups
+    }
+    notes = {}
+    for arm in arms_shown(trainings):
+        parts = (describe_divergence(trainings, arm.name), counts.get(arm.name))
+        notes[arm.name] = "; ".join(filter(None, parts))
+    draw_legend(trainings, notes)
+    threshold = ((learnt.learnt_from, "learnt"),) if counts else ()
     steps, accuracy = chart_lines(trainings, "accuracy")
     _, loss = chart_lines(trainings, "loss", log=True)
     sentence = sentences.describe_finding(trainings.runs, plan)
@@ -211,7 +223,7 @@ def draw_learning(trainings):
             sentence,
             accuracy,
             bounds=(0.0, 1.0),
-            marks=((learnt.chance, "chance"),),
+            marks=((learnt.chance, "chance"), *threshold),
             help=(
                 f"Chance {learnt.chance:.3f} (always the most frequent answer), best possible"
                 f" {learnt.best:g}."
@@ -238,15 +250,19 @@ def draw_learning(trainings):
         across=2,
     )
     offer_table("all logged steps", lambda: results.every_row(trainings.every_run, plan))
-    draw_costs(trainings)
+    draw_costs(trainings, summary, chosen)
     if learnt.remains and sentences.beats_chance(trainings.runs, plan):
         st.caption(f"Why accuracy is above chance: {learnt.remains}")
 
 
-def draw_costs(trainings):
-    """Draw the table of accuracy, difference, p-value and cost of each model."""
-    chosen = chosen_rates(trainings)
-    summary: Any = results.summary(trainings.runs, trainings.plan, chosen)
+def draw_costs(trainings, summary, chosen):
+    """Draw the table of accuracy, difference, p-value and cost of each model.
+
+    Args:
+        trainings: Trainings to draw.
+        summary: Their summary, from results.summary().
+        chosen: Model -> chosen learning rates as text; {} without a search.
+    """
     several = len(trainings.plan.seeds) > 1
     if trainings.plan.guards:
         st.caption(
