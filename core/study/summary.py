@@ -11,7 +11,7 @@ from core.experiments.training.plan import BASELINE
 from core.export.sheets import read_csv
 from core.measure.verdicts import Noise
 from core.settings.wording import distinct, shorten
-from core.study.plan import StudyError
+from core.study.plan import NULL_ARMS, StudyError
 from core.study.training_link import read_query
 
 TEXTS = ("task", "of", "variant", "link")
@@ -88,9 +88,9 @@ def is_sparse(table: pd.DataFrame) -> bool:
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
     """Return a summary's variants under one task `title`, each named "variant: task".
 
-    The column cell has the original (task, variant). Baselines are left out.
+    The column cell has the original (task, variant). Baselines and null arms are left out.
     """
-    variants = table[table.variant != BASELINE]
+    variants = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
     cells = pd.Series(
         list(zip(variants.task, variants.variant)), index=variants.index, dtype=object
@@ -123,5 +123,6 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
 
 
 def _link_parameters(link: str) -> frozenset[tuple[str, str]]:
-    """Return a link's (name, value) pairs without the search for learning rates."""
-    return frozenset((name, value) for name, value in read_query(link).items() if name != "search")
+    """Return a link's (name, value) pairs without the search for learning rates and the seeds."""
+    pairs = read_query(link).items()
+    return frozenset((name, value) for name, value in pairs if name not in ("search", "seeds"))
