@@ -12,7 +12,6 @@ from pathlib import Path
 from textwrap import wrap
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from core.experiments.training.plan import BASELINE
 from core.experiments.training.sentences import (
@@ -23,6 +22,7 @@ from core.experiments.training.sentences import (
     format_points,
 )
 from core.export.sheets import slug
+from core.export.templates import open_templates
 from core.figures.svg import picture, text
 from core.measure.power import LEAST_SEEDS
 from core.measure.verdicts import DIFFERENCE, EQUIVALENT, UNDECIDED
@@ -50,13 +50,7 @@ from core.study.verdict import (
 
 MEMORY = ":memory:"  # a store of this process, which ends with it
 VERSIONS = ("torch", "numpy", "python")
-TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=StrictUndefined,
-)
+TEMPLATES = open_templates(Path(__file__).parent / "templates")
 
 # Verdict -> its symbol and its word. They differ without colours, too.
 BADGES = {

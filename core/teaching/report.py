@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from core.export.script import Code, Script, enclose, quoted, read_tables
+from core.export.templates import open_templates
 from core.figures.small_pictures import tally_svg
 from core.settings.device import Machine
 from core.settings.process import device_name, versions
@@ -44,13 +44,7 @@ from core.teaching.questions import (
 # characters
 NAME = 80
 CONCLUSION = 2_000
-TEMPLATES = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "templates"),
-    autoescape=True,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    undefined=StrictUndefined,
-)
+TEMPLATES = open_templates(Path(__file__).parent / "templates")
 VALUES = read_tables("""
 # %% values: every value with its 95 % interval; n: of how many seeds or texts it is the mean
 from core.teaching.lessons.prediction import measure_outcome

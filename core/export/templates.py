@@ -1,0 +1,16 @@
+"""HTML templates of reports."""
+
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+
+def open_templates(folder: Path) -> Environment:
+    """Return the templates of a folder: values are escaped, a missing one is an error."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
