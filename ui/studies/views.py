@@ -322,7 +322,8 @@ FLOOR = (
 )
 TESTS = (
     "Paired t-tests over seeds. p and intervals are Holm-corrected per task: 5 % false differences"
-    " per task, not per study. Where only some runs learnt a task, cells say how many did, and"
+    " per task, not per study. An interval excludes 0 exactly where p < 0.05; the intervals of a"
+    " task are not simultaneous. Where only some runs learnt a task, cells say how many did, and"
     " these counts are compared with the baseline's (Boschloo's exact test). Equivalence assumes"
     " that other runs scatter as these did: few runs do not exclude rare failures."
 )
