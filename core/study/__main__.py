@@ -217,12 +217,15 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command run: train the missing runs of study files; return the exit code."""
+    """Run the command run: train missing runs of study files; return 0, or 1 if any lacks still."""
     return train(arguments, [read_study(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
-    """Run the command resume: continue studies from files or the store; return the exit code."""
+    """Run the command resume: train the missing runs of files or stored names; return 0 or 1.
+
+    It is 1 if some run still has no result, 128 + n after signal n.
+    """
     store = Store(arguments.database, create=False)
     studies = [
         read_study(name) if Path(name).is_file() else find_study_id(store, name)
@@ -233,7 +236,10 @@ def resume(arguments: Namespace) -> int:
 
 
 def import_(arguments: Namespace) -> int:
-    """Run the command import: store results of built-in studies; return 0."""
+    """Run the command import: store shipped results of built-in studies; train nothing, return 0.
+
+    Runs without a curve are stored as queued.
+    """
     store = Store(arguments.database)
     for path in arguments.studies:
         study = read_study(path)
@@ -243,7 +249,7 @@ def import_(arguments: Namespace) -> int:
 
 
 def rerun(arguments: Namespace) -> int:
-    """Run the command rerun: train odd runs of stored studies again; return the exit code."""
+    """Run the command rerun: train runs of other conditions than here again; return 0 or 1."""
     store = Store(arguments.database, create=False)
     studies = [find_study_id(store, name) for name in arguments.studies]
     store.close()
@@ -251,7 +257,10 @@ def rerun(arguments: Namespace) -> int:
 
 
 def status(arguments: Namespace) -> int:
-    """Run the command status: print progress of these studies or all; return 1 if incomplete."""
+    """Run the command status: print studies' progress, by default of all; return 1 if incomplete.
+
+    A failed run is incomplete, a diverged one is not.
+    """
     store = Store(arguments.database, create=False)
     numbers = [find_study_id(store, name) for name in arguments.studies] or [
         study.id for study in store.studies()
@@ -300,7 +309,10 @@ def export_(arguments: Namespace) -> int:
 
 
 def _write_files_of_one(arguments: Namespace, store: Store, number: int) -> None:
-    """Write the files that export offers for a single study, and print their paths."""
+    """Write a study's summary, picture, report and curves, each if its option has a path.
+
+    Print the path of each file.
+    """
     if arguments.summary or arguments.picture:
         summary = summary_with_guards(store, number)
         if arguments.summary:
@@ -330,7 +342,10 @@ def _write_text(path: str, text: str) -> None:
 
 
 def check(arguments: Namespace) -> int:
-    """Run the command check: print where a study differs from an old summary; return 1 if so."""
+    """Run the command check: print where a study differs from a CSV summary beyond its intervals.
+
+    Return 1 if a value does, if cells differ, or if the null arm differs from the baseline; else 0.
+    """
     store = Store(arguments.database, create=False)
     number = find_study_id(store, arguments.studies[0])
     now = summary_with_guards(store, number)
@@ -374,7 +389,10 @@ def verdict(arguments: Namespace) -> int:
 
 
 def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
-    """Return the summary and the verdicts of a study: in the store, or built-in. StudyError."""
+    """Return the summary (a line per cell) and verdicts of a study, stored or else built-in.
+
+    Raise StudyError for an unknown name.
+    """
     if _is_only_built_in(name, database):
         return read_summary(table_of(name)), shipped_document(name)
     store = Store(database, create=False)
@@ -407,7 +425,7 @@ def read_study(path: str) -> Study:
 
 
 def find_study_id(store: Store, name: str) -> int:
-    """Return the id of a stored study, given its name or its file's path. Raises StudyError."""
+    """Return a stored study's id, given its name or a file that states it; else StudyError."""
     name = read_study(name).name if Path(name).is_file() else name
     number = store.find(name)
     if number is None:
@@ -419,7 +437,7 @@ def find_study_id(store: Store, name: str) -> int:
 
 
 def print_state(store: Store, number: int) -> bool:
-    """Print the progress of a study; return whether every run has its result."""
+    """Print a study's progress to stdout; return whether each run has its result (or diverged)."""
     name = next((study.name for study in store.studies() if study.id == number), None)
     if name is None:
         print("The study has been deleted in the meantime.")
@@ -445,7 +463,7 @@ def print_state(store: Store, number: int) -> bool:
 
 
 def print_mixed(store: Store, number: int, stream: TextIO | None = None) -> None:
-    """Print a line on the conditions that a study's comparisons mix; nothing if they do not."""
+    """Print which conditions a study mixes within a task, to stdout by default; nothing if none."""
     mixed = describe_mixed_tasks(store.runs(number, *ENDED, spec=False))
     if not mixed:
         return
@@ -461,7 +479,7 @@ def print_mixed(store: Store, number: int, stream: TextIO | None = None) -> None
 
 
 def train(arguments: Namespace, studies: Sequence[Study | int], again: bool = False) -> int:
-    """Train studies with a progress bar; return the exit code.
+    """Train studies with a progress bar; return 0 if all is trained, else 1, or 128 + signal.
 
     Args:
         arguments: The command line.
@@ -488,7 +506,7 @@ def train(arguments: Namespace, studies: Sequence[Study | int], again: bool = Fa
 
 
 def _require_machine(workers: WorkerPool, name: str, machine: Machine) -> None:
-    """Raise StudyError for a study that needs a machine that the workers never have."""
+    """Raise StudyError if the workers will never have the machine; a cluster accepts every one."""
     try:
         workers.require(machine)
     except ConfigError as error:
@@ -496,7 +514,9 @@ def _require_machine(workers: WorkerPool, name: str, machine: Machine) -> None:
 
 
 def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
-    """Queue all runs of a study that have no result; print what is queued, return its id.
+    """Queue a study's runs without a result, failed ones too; print how many, return its id.
+
+    Raises StudyError for a machine that the workers never have.
 
     Args:
         store: The store.
@@ -529,7 +549,9 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 
 def _queue_odd_runs(store: Store, workers: WorkerPool, number: int) -> int:
-    """Queue the runs of a study that differ from these workers' conditions; return its id.
+    """Queue a study's runs of other conditions than here again, dropping results; return its id.
+
+    Runs without a result stay as they are.
 
     Args:
         store: The store.
@@ -564,7 +586,10 @@ def _wait_for_conditions(workers: WorkerPool, name: str, machine: Machine) -> Co
 
 
 def _train_with_bar(runner: Runner, signals: list[int]) -> None:
-    """Train with a progress bar until all is done or a signal number is in `signals`."""
+    """Train with a progress bar until done, or until a signal handler adds to `signals`; then stop.
+
+    Unfinished runs are stored as stopped.
+    """
     bar = Bar(sys.stderr)
     steps = runner.train()
     # Start the processes now, deaf to Ctrl-C, which goes to every process of a terminal: this one
@@ -595,7 +620,7 @@ def _train_with_bar(runner: Runner, signals: list[int]) -> None:
 
 @contextmanager
 def _catch_end_signals() -> Iterator[list[int]]:
-    """Yield a list that receives the number of the first signal to end; a second one kills."""
+    """Yield a list that gets the first SIGINT, SIGTERM or SIGHUP; then old handlers are back."""
     signals: list[int] = []
     names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -669,7 +694,10 @@ class Bar:
 
 
 def format_progress(progress: Progress) -> str:
-    """Format progress: "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed"."""
+    """Format progress: "[######··············] 37 of 385 runs · 31 % · 12 min left · 1 failed".
+
+    The percentage is that of the expected work; numbers of 0 runs are left out.
+    """
     counts = progress.counts
     full = int(WIDTH * progress.share)
     ended = sum(counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
@@ -711,7 +739,10 @@ class Agreement:
 
 
 def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Compare a summary with an earlier one: is each value in its interval, widened by CLOSE?"""
+    """Compare a summary with an earlier one: is each value in its interval ± CLOSE (0.01)?
+
+    Cells in only one of them are listed by name.
+    """
     cells = {(cell.task, cell.variant): cell for cell in lines(before)}
     same = 0
     empty = 0
@@ -744,10 +775,7 @@ def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
 
 
 def _compare_value(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """Return whether a column of a cell is identical to its earlier value, and a sentence.
-
-    The sentence is "" unless the value is outside the earlier interval (± CLOSE).
-    """
+    """Compare a column with the earlier cell `old`: (identical or not, sentence or "")."""
     value = getattr(cell, column)
     mean, low, high = (getattr(old, name) for name in (column, lowest, highest))
     if math.isnan(value) or math.isnan(mean):

@@ -39,7 +39,7 @@ def ablate(
     name: str = "ablation",
     question: str = "",
 ) -> dict[str, Any]:
-    """Train a baseline and its variants in this process, and return the verdicts.
+    """Train baseline and variants in this process; return the verdicts as a dict of comparisons.
 
     The document is that of `python -m core.study verdict NAME --json`; its fields are described in
     `core/study/verdict.schema.json`. Nothing is stored. Trainings use one thread, as those of
@@ -112,7 +112,7 @@ def ablate(
 
 
 def _name_variants(variants: Variants) -> dict[str, Any]:
-    """Return name -> changes for all forms of variants. Raises ConfigError, StudyError."""
+    """Return name -> changes (settings, or text of a link); raises ConfigError, StudyError."""
     if isinstance(variants, Mapping):
         named = dict(variants)
     else:
@@ -141,7 +141,7 @@ def _write_toml(value: Any) -> str:
 
 
 def _train_queued_runs(store: Store, study: int) -> None:
-    """Train all queued runs of a study in this process, and store their results."""
+    """Train all queued runs here, without output, and store the results; errors are raised."""
     owner = new_owner()
     while claimed := store.claim(study, owner, 1):
         number, *described = claimed[0]

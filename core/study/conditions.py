@@ -18,10 +18,10 @@ CONDITIONS = ("torch", "numpy", "python", "device")
 
 
 def describe_mixed(lines: Iterable[Line]) -> str:
-    """Describe in which conditions runs differ: "torch 2.12.1 and 2.13.0; device A and B".
+    """Describe how runs' conditions differ: "torch 2.12.1 and 2.13.0; device A and B"; "" if not.
 
-    "" where they do not. Empty values, of old runs, do not count. A run that was taken over from
-    the memory of a process has the values of that process, which trained it.
+    Unknown values, of old runs, do not count. A run that was taken over from the memory of a
+    process has the values of that process, which trained it.
 
     Args:
         lines: Runs of Store.runs that are compared, such as the finished ones of a cell and of its
@@ -31,16 +31,15 @@ def describe_mixed(lines: Iterable[Line]) -> str:
 
 
 def collect_values(lines: Iterable[Line]) -> dict[str, set[str]]:
-    """Return the values of each condition that these runs have."""
+    """Return, for each of CONDITIONS, the set of values that these runs have; "" if unknown."""
     lines = list(lines)
     return {name: {getattr(line, name) for line in lines} for name in CONDITIONS}
 
 
 def collect_known(provenances: Iterable[Made]) -> dict[str, set[str]]:
-    """Return the values of each condition that are known to belong to runs.
+    """Return, for each of CONDITIONS, the values of the provenances that list exactly one.
 
-    Where one provenance lists several values, it is not known which of its runs have which: then
-    none of them counts.
+    Where one lists several, it is not known which of its runs have which.
     """
     provenances = list(provenances)
     return {
@@ -59,7 +58,7 @@ def format_mixed(values: Mapping[str, Iterable[str]]) -> str:
 
 
 def merge_mixed(texts: Iterable[str]) -> str:
-    """Merge texts of format_mixed into one that has all their values."""
+    """Merge texts of format_mixed into one that has all their values; "" if all are ""."""
     values: dict[str, set[str]] = {}
     for text in filter(None, texts):
         for part in text.split("; "):
@@ -69,7 +68,7 @@ def merge_mixed(texts: Iterable[str]) -> str:
 
 
 def describe_mixed_comparisons(texts: Iterable[str]) -> str:
-    """Describe how many comparisons mix conditions, and which; "" if none does.
+    """Describe how many comparisons mix: "2 of 5 comparisons mix conditions: …"; "" if none.
 
     Args:
         texts: The column mixed of a table, of one comparison each.
@@ -84,7 +83,9 @@ def describe_mixed_comparisons(texts: Iterable[str]) -> str:
 
 
 def describe_mixed_tasks(lines: Iterable[Line]) -> str:
-    """Describe the conditions that a study mixes within a task; "" if none.
+    """Describe the conditions that a study mixes within any task; "" if none.
+
+    Neither tasks nor variants are named.
 
     All variants of a task are compared with one baseline: two conditions in a task meet in at
     least one comparison.
@@ -99,7 +100,9 @@ def describe_mixed_tasks(lines: Iterable[Line]) -> str:
 
 
 def conditions_of(workers: WorkerPool, machine: Machine) -> Conditions:
-    """Return the conditions in which these workers train now.
+    """Return what workers train with now: CONDITIONS -> value; ConfigError without a worker.
+
+    Other versions may be among them.
 
     Args:
         workers: The workers.
@@ -112,7 +115,7 @@ def conditions_of(workers: WorkerPool, machine: Machine) -> Conditions:
 
 
 def find_odd_runs(lines: Iterable[Line], here: Conditions) -> list[int]:
-    """Return the ids of the runs that are to be trained again, so that all have one condition.
+    """Return the ids of all finished runs trained in other (known) conditions than `here`.
 
     These are all that were trained in other conditions than `here`, even where they are the most:
     no training here could match them.

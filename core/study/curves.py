@@ -52,7 +52,10 @@ class Curves:
         return set(self._places)
 
     def rows(self, run: Run) -> list[Row] | None:
-        """Return the rows of a run as training yields them; None if it is missing or incomplete."""
+        """Return the rows of a run, diverged ones too; None if it is missing or incomplete.
+
+        They are as training yields them: the last row of a diverged run has a note.
+        """
         if run.hash not in self._places:
             return None
         first, end, diverged = self._places[run.hash]
@@ -88,7 +91,7 @@ class CurveFiles:
 
 
 def made_by(files: Sequence[Curves]) -> Made:
-    """Return the versions and devices that trained the curves of several files."""
+    """Return what trained the curves of files: name in MADE -> all different values, in order."""
     return {
         name: tuple(dict.fromkeys(value for file in files for value in file.made[name]))
         for name in MADE
@@ -129,12 +132,7 @@ def _to_floats(values: list[float]) -> np.ndarray[Any, Any]:
 
 
 def read_curves(path: str | Path) -> Curves:
-    """Read the curves of a study from an .npz file; StudyError if it holds no whole ones.
-
-    Raises:
-        StudyError: the file holds no curves, or not whole ones.
-        OSError: the file cannot be read.
-    """
+    """Read a study's curves from an .npz file; StudyError if damaged, OSError if unreadable."""
     with Path(path).open("rb") as opened:
         file = io.BytesIO(opened.read(MAX_BYTES))
     try:

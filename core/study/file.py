@@ -187,7 +187,7 @@ class _Reader:
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def read_text(self, key: str) -> str:
-        """Return document[key], else ""; note a problem if it is not text, or no possible name."""
+        """Return document[key], else ""; note a problem if it is no text, or no fit "name"."""
         value = self.document.get(key, "")
         is_name = key == "name"
         if is_name and key not in self.document:
@@ -210,9 +210,9 @@ class _Reader:
             return Machine()
 
     def read_seeds(self) -> list[int]:
-        """Read the seeds: a list, a number n for 0 to n − 1, or text with the numbers of looks.
+        """Read the seeds: a list, n for 0 to n − 1, or looks "5, 10" for 0 to 9; else [0].
 
-        Note a problem with others.
+        A problem is noted for others.
         """
         value = self.document.get("seeds", 5)
         looks = read_looks(value)
@@ -237,7 +237,7 @@ class _Reader:
         return [0]
 
     def check_margin(self, path: KeyPath, value: Any) -> None:
-        """Note a problem if a margin of equivalence is given and is no number of points."""
+        """Note a problem if a margin is given and is no number of points above 0 and below 100."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is None or (is_number and 0 < value < 100):
             return
@@ -247,7 +247,10 @@ class _Reader:
         )
 
     def read_null(self, seeds: list[int]) -> bool:
-        """Read whether there are null arms; note a problem if it is not possible."""
+        """Read whether there are null arms; note a problem, too, if a seed is NULL_SEEDS or more.
+
+        Return False for anything but true.
+        """
         value = self.document.get("null", False)
         if not isinstance(value, bool):
             self.problems.append(f"null is {shorten(value)}; it must be true or false.")
@@ -256,10 +259,7 @@ class _Reader:
         return value is True
 
     def read_equal(self) -> str:
-        """Read what is equal for all models of a task, a key of core.train.match.
-
-        Note a problem and return "nothing" for others.
-        """
+        """Read what is equal for all models, a key of core.train.match; "nothing" if invalid."""
         try:
             value: str = Trial.settings()["match"].check(
                 "equal", self.document.get("equal", "nothing")
@@ -270,9 +270,9 @@ class _Reader:
             return "nothing"
 
     def read_rates(self) -> Rates:
-        """Read `search`: return the function from a model's learning rate to the others to try.
+        """Read `search`: return the function from a model's rate to the other rates to try.
 
-        It is a key of the menu of searches, or one list for all. Note a problem with others.
+        For "none" it returns [].
         """
         rates_given = self.document.get("search", "none")
         try:
@@ -290,7 +290,9 @@ class _Reader:
             return search["none"]
 
     def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
-        """Return the variants, then baseline and variants at every other learning rate.
+        """Return the variants, then each model at its other rates, named by name_at().
+
+        The baseline, too; a model's own rate is left out.
 
         Note a problem with variants that differ only in the rate, and with equal names.
 
@@ -418,7 +420,10 @@ class _Reader:
         return setups
 
     def read_variants(self) -> Variants:
-        """Read the named variants, then every combination of the axes; note problems."""
+        """Read named variants (not the baseline), then combinations of axes; note problems.
+
+        Of two with one name the combination counts.
+        """
         tables = self.document.get("variants", {})
         if not isinstance(tables, dict):
             self.problems.append(
@@ -444,7 +449,7 @@ class _Reader:
         return variants
 
     def read_variant(self, path: KeyPath, table: Any) -> Changes:
-        """Read the changes of one variant: a table, or text as in a link; note problems."""
+        """Read a variant's changes: a table, or text as in a link; note problems, and return {}."""
         if isinstance(table, str) and table:  # as in a link
             try:
                 table = decode(table, write_key(path))
@@ -459,7 +464,7 @@ class _Reader:
         return self.read_changes(path, SETTINGS, table)
 
     def read_combinations(self) -> list[Changes]:
-        """Read the axes, and return the changes of every combination; note problems."""
+        """Read the axes; return the changes of every combination, or []; note problems."""
         axes = self.document.get("axes", {})
         if not isinstance(axes, dict):
             self.problems.append(
@@ -512,12 +517,15 @@ def _length(value: Any) -> int:
 
 
 def can_be_called(name: str) -> bool:
-    """Return whether a study, a task or a variant can have this name."""
+    """Return whether a study or variant can be named so: printable, not blank, not too long.
+
+    Reserved names such as the baseline's are not checked here.
+    """
     return bool(name.strip()) and name.isprintable() and len(name) <= MAX_NAME
 
 
 def suggest_nearest(name: str, names: Iterable[str]) -> str:
-    """Return the end of a sentence on an unknown name: ". Did you mean …?", or all names."""
+    """Return how a sentence on an unknown name ends: ". Did you mean x?", "; there are x, y."."""
     names = list(names)
     near = difflib.get_close_matches(name[:MAX_NAME], names, 1)
     return f". Did you mean {near[0]}?" if near else f"; there are {', '.join(names)}."
@@ -532,7 +540,7 @@ def write_key(path: KeyPath) -> str:
 
 
 def value_of(definition: Setting, name: str, value: object) -> Any:
-    """Return a file's value in the setting's type, text as in a link. Raises ConfigError.
+    """Return a TOML value, text as in a link too, in a setting's type; ConfigError if invalid.
 
     Args:
         definition: The setting.
@@ -550,7 +558,7 @@ def value_of(definition: Setting, name: str, value: object) -> Any:
 
 
 def name_at(variant: str, rate: float) -> str:
-    """Return "QK-norm, learning rate 0.01", or "learning rate 0.01" for the baseline."""
+    """Return "QK-norm, learning rate 0.01"; "learning rate 0.01" for a variant named BASELINE."""
     return (
         TRAINING["learning_rate"].describe_change(rate)
         if variant == BASELINE
@@ -559,13 +567,13 @@ def name_at(variant: str, rate: float) -> str:
 
 
 def without_rate(name: str, rate: float) -> str:
-    """Return the variant's name in a name from name_at(); other names as they are."""
+    """Return the variant's name in a name from name_at(), or BASELINE; others as they are."""
     words = TRAINING["learning_rate"].describe_change(rate)
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 
 def search_of(source: str) -> str:
-    """Return how a study's text searches learning rates: a menu key, or "" for its own list.
+    """Return how a text searches rates: a menu key, "" for its own list, or "none" by default.
 
     Args:
         source: The text of the file, in TOML.
@@ -577,7 +585,10 @@ def search_of(source: str) -> str:
 
 
 def read_looks(value: Any) -> tuple[int, ...]:
-    """Return the numbers of seeds in text such as "5, 10, 20"; () for anything else."""
+    """Return the numbers of seeds in text such as "5, 10, 20", two or more; else ().
+
+    They must be increasing and within bounds.
+    """
     number = "[0-9]{1,3}"
     if not isinstance(value, str) or not re.fullmatch(rf"{number}(, *{number})+", value):
         return ()
@@ -589,12 +600,15 @@ def read_looks(value: Any) -> tuple[int, ...]:
 
 
 def looks_of(source: str) -> tuple[int, ...]:
-    """Return the numbers of seeds after which a study's text compares models; () for one look."""
+    """Return the seeds after which a study's text compares models; () for one look or invalid."""
     return read_looks(tomllib.loads(source).get("seeds"))
 
 
 def margin_of(source: str, task_name: str) -> float:
-    """Return the margin of equivalence that a study's text states for a task, as a share."""
+    """Return the margin that a study's text states for a task, or else for all, as a share.
+
+    MARGIN without one.
+    """
     document = tomllib.loads(source)
     table = document.get("task", {}).get(task_name, {})
     points: float = table.get("margin", document.get("margin", 100 * MARGIN))
@@ -602,7 +616,7 @@ def margin_of(source: str, task_name: str) -> float:
 
 
 def describe_guards(source: str) -> list[str]:
-    """Describe what a study's text keeps fair: equal quantities, and searched learning rates."""
+    """Describe in phrases what a study's text keeps fair: equal costs, searched rates; or []."""
     return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
 
 
@@ -640,7 +654,7 @@ class Ticks:
     margin: float = 100 * MARGIN  # percentage points
 
     def write(self) -> str:
-        """Return the TOML text of the study."""
+        """Return the TOML text of the study; it is not checked."""
         lines = [f"name = {_quote(self.name)}"]
         lines += [f"question = {_quote(self.question)}"] if self.question else []
         lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {_quote(self.seeds)}"]
@@ -667,7 +681,7 @@ def _quote(value: Any) -> str:
 
 
 def read_ticks(text: str) -> Ticks | None:
-    """Parse a study's text into ticked boxes; None if boxes cannot express it."""
+    """Parse a study's text into ticked boxes; None if it is no TOML or has no such boxes."""
     try:
         document = load(text.removeprefix("\ufeff"))
         result = Ticks(
@@ -707,7 +721,7 @@ def read_ticks(text: str) -> Ticks | None:
 
 
 def _read_change(name: str, change: Any) -> str:
-    """Return a variant's changes as a link has them, or "" if boxes would name it differently."""
+    """Return a variant's table or text as a link has it; "" if boxes would name it otherwise."""
     definitions = Config.settings()
     if isinstance(change, str):
         changes = decode(change, "variants")
@@ -717,7 +731,7 @@ def _read_change(name: str, change: Any) -> str:
 
 
 def _read_axis(name: str, axis: list[Any]) -> tuple[str, ...]:
-    """Return the values of an axis as a link has them; () for an axis without boxes."""
+    """Return the values of the axis of a setting as a link has them; () if it has no boxes."""
     definition = SETTINGS[name]
     values = axis if name in AXES and isinstance(axis, list) else []
     return tuple(definition.write(value_of(definition, name, value)) for value in values)

@@ -18,7 +18,7 @@ from core.train.budget import format_duration
 
 
 def enrol_needed(store: Store, study: Study) -> Enrolled:
-    """Add a study to the store with the runs that it needs now; see Store.enrol."""
+    """Store a study with the runs of its first look and of later looks needed now; see enrol."""
     if not study.later:
         return store.enrol(study)
     known = store.hashes(study.name)
@@ -31,6 +31,8 @@ def enrol_needed(store: Store, study: Study) -> Enrolled:
 
 def list_needed_runs(study: Study, looked: Mapping[str, Looked]) -> list[Run]:
     """Return the runs of a study's first look, and those of later looks that are needed.
+
+    Null arms and searched rates count with the model they belong to.
 
     Args:
         study: The study.
@@ -56,7 +58,7 @@ def _model_of(run: Run) -> str:
 
 
 def add_next_look(store: Store, study_id: int) -> bool:
-    """Queue the runs of a study's next look; return whether there are any.
+    """Queue the runs of a study's next look, adding them; False if none, or not decided yet.
 
     A study whose file this version cannot read gets no more.
     """
@@ -81,7 +83,7 @@ class LookStanding:
     seconds: float  # that they take on one core
 
     def describe(self, workers: int = 1) -> str:
-        """Describe the looks and what the next one costs on so many workers."""
+        """Describe the looks in sentences, and what the next one costs in runs and time."""
         seeds = f"Look {self.look} of {len(self.looks)} ({self.looks[self.look - 1]} seeds)"
         decided = (
             f"{self.compared - self.undecided} of {count(self.compared, 'comparison')} decided"
@@ -98,7 +100,10 @@ class LookStanding:
 
 
 def find_look(store: Store, study_id: int) -> LookStanding | None:
-    """Return the state of a study's looks; None for a study with a single comparison."""
+    """Return the state of a study's looks, from 1; None for one with a single comparison.
+
+    None also for a study that cannot be read.
+    """
     source = find_source(store, study_id)
     if not looks_of(source):
         return None

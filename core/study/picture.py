@@ -56,7 +56,7 @@ SHOWN = {
 
 
 def shown_name(variant: str) -> str:
-    """Return the name on screen of a stored "variant" or "variant: task"."""
+    """Return the name on screen of a stored "variant" or "variant: task": replaced if in SHOWN."""
     name, colon, task_name = variant.partition(":")
     return f"{SHOWN.get(name, name)}{colon}{task_name}"
 
@@ -78,7 +78,7 @@ text, .floor {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
 def matrix_svg(
     summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True
 ) -> str:
-    """Return the table of core.study.tables.summary_table as a picture in SVG.
+    """Return a summary as an SVG matrix; `style` is CSS, `links` makes each cell a link.
 
     Args:
         summary: The table.
@@ -156,10 +156,7 @@ def matrix_svg(
 
 
 def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int]]:
-    """Group neighbouring tasks of one skill: (skill, first column, number of columns) each.
-
-    [] where all are one group.
-    """
+    """Group neighbouring tasks by skill: (skill, first column from 0, number); [] for one."""
     task_of = dict(zip(summary.task, summary.of))
     skills = [task[task_of[name]].skill for name in tasks]
     groups = []
@@ -170,7 +167,7 @@ def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int
 
 
 def describe(summary: pd.DataFrame) -> str:
-    """Describe the picture for screen readers: the worst variant of each task."""
+    """Describe a summary in a sentence: the variant of each task with the least difference."""
     parts = []
     for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
         worst: Line = None
@@ -185,14 +182,17 @@ def describe(summary: pd.DataFrame) -> str:
 
 
 def describe_rates(rates: str) -> str:
-    """Describe a table's "0.003 on 4, 0.01 on 1" as "0.003 for 4 seeds, 0.01 for 1"."""
+    """Describe a table's "0.003 on 4, 0.01 on 1" as "0.003 for 4 seeds, 0.01 for 1".
+
+    It must not be "".
+    """
     first, *others = rates.replace(" on ", " for ").split(", ")
     unit = "seed" if first.endswith(" for 1") else "seeds"
     return ", ".join([f"{first} {unit}", *others])
 
 
 def describe_cell(line: Line) -> str:
-    """Describe a cell in words: its difference from the baseline, interval, seeds, what lacks."""
+    """Describe a cell as plain text: difference (the baseline: accuracy), interval, seeds, gaps."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     note = (
@@ -232,7 +232,7 @@ def describe_cell(line: Line) -> str:
 
 
 def _format_interval(low: float, high: float, decimals: int) -> str:
-    """Format a confidence interval of shares in percentage points; NaN: "no interval"."""
+    """Format an interval of shares in points: "95 % CI −2.1 to 0.4"; NaN: "no interval"."""
     return (
         "no interval"
         if math.isnan(low)
@@ -241,7 +241,7 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
 
 
 def _is_told_by_runs(line: Line) -> bool:
-    """Return whether a cell says how many runs learnt the task, in place of an interval."""
+    """Return whether a cell says how many runs learnt the task, by its columns, not an interval."""
     if not hasattr(line, "two_groups"):  # a file from before that
         return False
     is_compared = not math.isnan(line.p) and math.isnan(line.difference_low)
@@ -249,7 +249,7 @@ def _is_told_by_runs(line: Line) -> bool:
 
 
 def _format_learnt_mean(line: Line) -> str:
-    """Format the mean of the runs that learnt the task, with its interval; "" if none did."""
+    """Format the mean of learnt runs: ", mean 98 % of those that did, 95 % CI …"; "" if none."""
     if not line.learnt:
         return ""
     span = _format_interval(line.learnt_low, line.learnt_high, 1)
@@ -257,13 +257,13 @@ def _format_learnt_mean(line: Line) -> str:
 
 
 def verdict_of(line: Line) -> str:
-    """Return the verdict on a cell's difference; also in a file from before that column."""
+    """Return the verdict on a cell's difference, from its p, interval and margin (or MARGIN)."""
     margin = getattr(line, "margin", MARGIN)
     return find_verdict(line.p, line.difference_low, line.difference_high, margin)
 
 
 def _describe_verdict(line: Line) -> str:
-    """Describe the verdict on a cell behind its difference; "" if it is significant."""
+    """Describe the verdict on a cell behind its difference: ", undecided"; "" if significant."""
     verdict = verdict_of(line)
     if verdict == EQUIVALENT:
         return f", equivalent within {format_margin(getattr(line, 'margin', MARGIN))}"
@@ -271,7 +271,7 @@ def _describe_verdict(line: Line) -> str:
 
 
 def _all_diverged(line: Line) -> bool:
-    """Return whether every seed that has ended diverged."""
+    """Return whether every seed that has ended diverged; False if none has ended."""
     return bool(line.diverged) and not line.seeds
 
 
@@ -318,7 +318,7 @@ def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
 
 
 def _noise_floor_svg(line: Line, x: float, y: float) -> str:
-    """Return a bar at the foot of a cell as SVG, as wide as its noise floor."""
+    """Return a bar at a cell's foot as SVG, as wide as its noise floor; "" without one."""
     floor = getattr(line, "noise_floor", math.nan)
     if math.isnan(floor) or line.variant == BASELINE:
         return ""
@@ -327,7 +327,7 @@ def _noise_floor_svg(line: Line, x: float, y: float) -> str:
 
 
 def _cell_texts(line: Line, value: float) -> tuple[str, str]:
-    """Return the two lines of a cell: the value, and its interval or the diverged seeds."""
+    """Return the two lines of a cell: `value` (share) in points; its interval, a note, or ""."""
     if math.isnan(value):
         if _all_diverged(line):
             return "diverged", ""

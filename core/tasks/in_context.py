@@ -25,7 +25,7 @@ def draw_letters(
 
 
 def letter_variety(length: int, vocabulary: Words) -> list[tuple[float, int]]:
-    """Return [(1.0, number of different sequences)] for independent letters."""
+    """Return [(1.0, number of different sequences)] for independent letters: one kind of draw."""
     return [(1.0, len(vocabulary) ** length)]
 
 
@@ -133,7 +133,9 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw repeating sequences, (batch, length); targets: the next letters once they repeat.
+    """Draw repeating sequences, (batch, length); targets: next letters, first IGNORE.
+
+    There are targets once the sequence repeats.
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l
     j a f h d l j a f h
@@ -170,7 +172,9 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw key–value pairs, then all keys shuffled, (batch, length); the targets are their values.
+    """Draw length // 3 pairs, then all keys shuffled, (batch, length); targets: values of keys.
+
+    Before the shuffled keys targets are IGNORE.
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """

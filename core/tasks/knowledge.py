@@ -55,7 +55,9 @@ OBJECTS = tuple(
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
 def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw two numbers and "=", (batch, 3), whose target is their difference modulo the prime.
+    """Draw two numbers and "=", (batch, 3); target at "=": first − second modulo the prime.
+
+    Elsewhere targets are IGNORE; `length` is not used.
 
     Example (seed 0): 13 7 = → · · 6
     """
@@ -85,7 +87,7 @@ def _count_subjects(vocabulary: Words) -> int:
 
 
 def _guessing_accuracy(vocabulary: Words) -> float:
-    """Return the accuracy of always answering with the most frequent object."""
+    """Return the accuracy (share) of always answering with the fixed table's commonest object."""
     objects = fact_table(_count_subjects(vocabulary)).flatten()
     return (objects.bincount().max() / len(objects)).item()
 
@@ -119,7 +121,9 @@ def _guessing_accuracy(vocabulary: Words) -> float:
     training={"steps": 800, "batch": 256, "learning_rate": 5e-3, "warmup": 20, "decay": "linear"},
 )
 def facts(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw a subject and a relation, (batch, 2), whose target is the object in the fixed table.
+    """Draw a subject and a relation, (batch, 2); target: IGNORE, their object in the table.
+
+    `length` is not used.
 
     Example (seed 0): Ivik landlord → · Blackman
     """

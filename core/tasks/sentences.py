@@ -85,12 +85,12 @@ class Anatomy(NamedTuple):
 
 
 def verb_at(words: Sequence[str]) -> int:
-    """Return the index of the main verb, third from the end, in "… was late ."."""
+    """Return the index of the main verb: third from the end, with full stop, no padding."""
     return len(words) - 3
 
 
 def find_anatomy(words: Sequence[str]) -> Anatomy:
-    """Find subject, main verb, clause and distractors of a complete sentence with full stop."""
+    """Find subject, verb (indices from 0), clause and distractors of a legal sentence with stop."""
     verb = verb_at(words)
     subject = 5 if words[2] in RULED and words[3] == "that" else 1
     number = BE.index(words[verb])
@@ -104,7 +104,7 @@ def find_anatomy(words: Sequence[str]) -> Anatomy:
 
 
 def is_kept_back(words: Sequence[str]) -> bool:
-    """Return whether training never draws this sentence's beginning.
+    """Return whether training never draws the beginning, up to the verb, of a full sentence.
 
     A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
     trains on them.
@@ -134,7 +134,10 @@ class Writer:
         return options[next(self.numbers) % len(options)]
 
     def sentence(self) -> list[str]:
-        """Write a sentence with its full stop, as words; two commas in a row become one."""
+        """Write a sentence with its full stop, as words; those kept back from training, too.
+
+        Two commas in a row become one.
+        """
         self.left = self.pick(range(CLAUSES + 1))
         number = self.pick((0, 1))
         opening = [
@@ -271,7 +274,9 @@ CLAUSE = {
     training={"steps": 2000, "batch": 32, "learning_rate": 6e-3, "warmup": 20, "decay": "linear"},
 )
 def sentences(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw random legal sentences, padded to (batch, length); the targets are the next words.
+    """Draw legal sentences, padded to (batch, length); targets: next words, IGNORE for padding.
+
+    Held-out sentences are drawn too.
 
     Example (seed 37): their landlords thought that the bank whom their buyers were paying was
     liable . → landlords thought that the bank whom their buyers were paying was liable . ·

@@ -115,7 +115,7 @@ class Task:
 
     @property
     def chance(self) -> float:
-        """Accuracy of always giving the most frequent answer, without reading anything."""
+        """Accuracy (share) of always giving the most frequent answer, without reading anything."""
         return self.marginal(self.vocabulary)
 
     @property
@@ -183,12 +183,12 @@ class Task:
             )
 
     def answer_positions(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…)
-        """Return which positions are scored: with a target, among the rivals if there are any."""
+        """Return which positions are scored (bool): with a target, among the rivals if any."""
         scored = targets != IGNORE
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
     def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
-        """Return the candidates, bool (…, V): the target's rivals, or the whole vocabulary."""
+        """Return candidates, bool (…, V): the target's rivals; all where it has none."""
         if not self.rivals:
             return torch.ones(
                 *targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device
@@ -204,9 +204,9 @@ class Task:
         return groups[targets.clamp(min=0)].where(targets != IGNORE, -1)
 
     def right(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return whether the best candidate at each scored position is the target: bool (n,).
+        """Return whether the best candidate is the target at each scored position: bool (n,).
 
-        logits (B, T, V), targets int (B, T); n is the number of scored positions.
+        logits are (B, T, V), targets int (B, T). The n scored positions come row by row.
         """
         is_asked = self.answer_positions(targets)
         logits = logits[is_asked]
@@ -216,7 +216,7 @@ class Task:
         return logits.argmax(-1) == targets
 
     def example(self) -> str:
-        """Return one drawn sequence and its targets as text."""
+        """Return one drawn sequence and its targets as one line of text; always the same."""
         tokens, targets = self(generator(self.example_seed, "example"), 1)
         has_no_padding = (
             tokens[0] != self.vocabulary.index(PAD) if PAD in self.vocabulary else tokens[0] >= 0
@@ -230,7 +230,7 @@ class Task:
 
 
 def register_task(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
-    """Return a decorator that makes a Task of a drawing function and registers it."""
+    """Return a decorator that registers a drawing function's Task by its name; `facts`: fields."""
 
     def enter(draw: Draw) -> Task:
         learnt = Task(draw, **facts)
@@ -241,7 +241,7 @@ def register_task(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]
 
 
 def uniform(count_answers: Callable[[Words], int] = len) -> Share:
-    """Return a function of the vocabulary: the chance of each of equally likely answers.
+    """Return a function of the vocabulary: the chance of each of equally likely answers, 1 / n.
 
     Args:
         count_answers: Returns the number of answers from the vocabulary.
@@ -259,7 +259,7 @@ def _rival_groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
 def is_held_out(
     tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
 ) -> torch.Tensor:
-    """Return which sequences (B, T) are held out, by a hash of their tokens: bool (B).
+    """Return which sequences (B, T) are held out, a `share` (0 to 1) of all, by hash: bool (B).
 
     until: hash only the words before the first of these. Then no beginning of a held-out sequence
         that ends before one of them stands at the beginning of any other.

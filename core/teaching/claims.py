@@ -75,10 +75,7 @@ class Evidence:
     def curves(
         self, name: str, task_name: str, variant: str = BASELINE
     ) -> dict[int, Sequence[Row]]:
-        """Return seed -> rows of a task and variant of study `name`; StudyError if one is missing.
-
-        Raises StudyError if a seed is missing or not trained to the end.
-        """
+        """Return seed -> rows of a cell of study `name`; StudyError if any seed lacks or is cut."""
         runs = [
             run
             for run in read_shipped_study(name).runs
@@ -92,7 +89,7 @@ class Evidence:
         return {seed: rows for seed, rows in rows_by_seed.items() if rows}
 
     def accuracy(self, name: str, task_name: str, variant: str = BASELINE) -> dict[int, float]:
-        """Return seed -> final accuracy of a cell of a study; chance where it diverged."""
+        """Return seed -> final accuracy (share) of a cell of a study; chance where it diverged."""
         tasks = {run.task: task[run.training.task] for run in read_shipped_study(name).runs}
         curves = self.curves(name, task_name, variant)
         return {
@@ -103,7 +100,7 @@ class Evidence:
     def gain(
         self, name: str, task_name: str, variant: str, other: str = BASELINE
     ) -> dict[int, float]:
-        """Return seed -> final accuracy of `variant` − that of `other`, on a task of a study."""
+        """Return seed -> accuracy of `variant` − that of `other` (share), of common seeds."""
         return subtract(
             self.accuracy(name, task_name, variant), self.accuracy(name, task_name, other)
         )
@@ -158,7 +155,10 @@ class Judged:
 
 
 def judge_claim(values: Values, entry: Claim) -> Judged:
-    """Judge a claim: mean over seeds, interval (Bonferroni over all claims), and verdict."""
+    """Judge a claim in its own unit: mean, interval (Bonferroni over all claims), and verdict.
+
+    UNDECIDED without an interval.
+    """
     measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / len(claim))
     above = None
     if entry.points and has_two_groups(values.values(), entry.smallest):
@@ -167,10 +167,9 @@ def judge_claim(values: Values, entry: Claim) -> Judged:
 
 
 def verdict(measured: Interval, smallest: float, alike: bool) -> str:
-    """Return REPLICATES (> smallest, or within ± it if alike), DOES_NOT, or UNDECIDED.
+    """Return REPLICATES (> smallest, or within ± it if alike), DOES_NOT if beyond, or UNDECIDED.
 
-    An effect replicates above the smallest that counts and does not below it. The absence of an
-    effect (alike) replicates within ± the smallest and does not outside.
+    By the whole interval; UNDECIDED for NaN.
     """
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
@@ -186,9 +185,9 @@ def verdict(measured: Interval, smallest: float, alike: bool) -> str:
 
 
 def format_measure(value: float, entry: Claim, decimals: int | None = None) -> str:
-    """Format a share in percentage points, or a number with 2 decimals; NaN: "undefined".
+    """Format a share in points if entry.points, else a number; no unit; NaN: "undefined".
 
-    No unit. The claim says which of the two it is; `decimals` is for points alone.
+    A number has 2 decimals; `decimals` is for points alone.
     """
     if math.isnan(value):
         return "undefined"
@@ -213,7 +212,7 @@ def format_result(result: Judged, entry: Claim) -> str:
 
 
 def describe(result: Judged, entry: Claim) -> str:
-    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (the …)."."""
+    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (reason)."."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
@@ -252,7 +251,7 @@ def write_values(path: Path, values: Mapping[str, Values]) -> None:
 
 
 def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int, float]]:
-    """Read claim -> seed -> number from CSV. Raises StudyError, OSError.
+    """Read claim -> seed -> number from CSV. StudyError for unknown or empty claims, OSError.
 
     Args:
         path: The CSV file.
@@ -288,12 +287,12 @@ WITHIN = 0.05  # of accuracy: what is called no difference
 def gain_measurement(
     study: str, task_name: str, variant: str, other: str = BASELINE
 ) -> Callable[[Evidence], Values]:
-    """Return a function of the evidence: what one variant gains over the other, by seed."""
+    """Return a function of the evidence: seed -> accuracy of variant − that of other (share)."""
     return lambda evidence: evidence.gain(study, task_name, variant, other)
 
 
 def link_to_sentences(variants: str = "none", **others: str) -> Link:
-    """Return the link to Training of the task sentences, with these variants and settings."""
+    """Return the link to Training of the task sentences, with these variants and parameters."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
 
 
@@ -422,7 +421,7 @@ def qk_norm(evidence: Evidence) -> Values:
     live=("training", {"task": "facts", "variants": "ffn-off"}),
 )
 def memories(evidence: Evidence) -> Values:
-    """Return the FFN's effect on facts minus its effect on in-context recall, by seed."""
+    """Return by seed: accuracy with FFN − without it on facts, minus the same on recall (share)."""
     facts, recall = (
         evidence.gain("memories", name, BASELINE, "− FFN") for name in ("facts", "recall")
     )
@@ -455,7 +454,10 @@ claim.add(
     live=("training", {"task": "induction"}),
 )
 def suddenly(evidence: Evidence) -> Values:
-    """Return the largest share of the total gain within 10 % of training, by seed."""
+    """Return the largest share of the gain in accuracy within 10 % of the steps, by seed.
+
+    On the task and study induction.
+    """
     shares = {}
     for seed, rows in evidence.curves("induction", "induction").items():
         accuracy = {row.step: row.accuracy for row in rows}
@@ -552,7 +554,9 @@ claim.add(
 
 @lru_cache
 def train_language_model(seed: int, gate: bool = False) -> Transformer:
-    """Train a small language model (blocks), once per process and arguments.
+    """Train a small language model, once per process and arguments; shared: do not change it.
+
+    `gate`: with attention's output gate. It is in eval mode, on the CPU.
 
     Identical to the last bit on the same machine.
     """
@@ -568,14 +572,14 @@ def train_language_model(seed: int, gate: bool = False) -> Transformer:
 
 
 def draw_sentences(seed: int, rows: int = ROWS) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw held-out sentences with their targets: int64 (rows, T) each."""
+    """Draw held-out sentences with their targets: int64 (rows, T) each; IGNORE for padding."""
     return task["sentences"](generator(seed, "claims"), rows, None, held_out=True)
 
 
 def accuracy(
     transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor, *edits: Lesion
 ) -> float:
-    """Return the share of verbs that agree with their nouns, with parts of the model ablated."""
+    """Return the share of verbs that agree with their nouns, with all `edits` ablated at once."""
     with torch.inference_mode(), trace(*edits, sites=()):
         return task["sentences"].right(transformer(tokens), targets).float().mean().item()
 
@@ -583,7 +587,10 @@ def accuracy(
 def share_of_removable_heads(
     transformer: Transformer, tokens: torch.Tensor, targets: torch.Tensor
 ) -> float:
-    """Return the share of heads whose ablation, one at a time, costs less than SMALL accuracy."""
+    """Return the share of heads whose ablation, one at a time, costs less than SMALL (a share).
+
+    A gain costs less, too.
+    """
     baseline = accuracy(transformer, tokens, targets)
     config = transformer.config
     heads = [cut for cut in list_cuts(config) if cut.part == "head"]
@@ -595,7 +602,7 @@ def share_of_removable_heads(
 def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> float:
     """Return the mean attention weight on the first token, over heads, layers and queries.
 
-    Padding and the first FIRST tokens do not count as queries.
+    Padding and queries among the first FIRST tokens do not count.
     """
     with torch.inference_mode(), trace(sites=("pattern",)) as recorded:
         transformer(tokens)
@@ -621,7 +628,7 @@ def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> 
     ),
 )
 def rank_collapse(evidence: Evidence) -> Values:
-    """Return token similarity without residuals minus that with residuals, by seed."""
+    """Return token similarity (mean cosine) without residuals − that with residuals, by seed."""
 
     def likeness(seed: int, residual: bool) -> float:
         config = Config(seed=seed, ffn=False, norm="none", residual_attention=residual)
@@ -684,7 +691,7 @@ def sinks(evidence: Evidence) -> Values:
 
 
 def main() -> None:
-    """Measure the claims named on the command line, print the results, and write the table."""
+    """Measure the claims named on the command line, or all; print them, update the table."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -164,7 +164,7 @@ votes = Table(
 
 
 def has_tables(connection: Connection) -> bool:
-    """Return whether the tables exist. Raises StoreError for another version."""
+    """Return whether the tables exist, by that of versions; StoreError if of another version."""
     if not inspect(connection).has_table(versions.name):
         return False
     stored_versions = connection.scalars(select(versions.c.version)).all()
@@ -185,7 +185,7 @@ def create_tables(connection: Connection) -> None:
 
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
-    """Return the text `name` ("answer", …) as one line; ClassError if it is too long or missing.
+    """Return the text `name` ("answer", …) as one trimmed line; ClassError beyond LONGEST.
 
     Args:
         name: Which text: a key of LONGEST.
@@ -205,7 +205,7 @@ def check_text(name: str, value: str, is_needed: bool = False) -> str:
 
 
 def check_seconds(seconds: float | None) -> float | None:
-    """Return a question's seconds as a float; None for no limit. Raises ClassError for others."""
+    """Return seconds, 1 to SECONDS, as a float; None for no limit; ClassError for others."""
     if seconds is None:
         return None
     if type(seconds) not in (int, float) or math.isnan(seconds) or not 1 <= seconds <= SECONDS:
@@ -222,7 +222,7 @@ def new_code() -> str:
 
 
 def parse_code(typed: str) -> str:
-    """Return a typed code as it is stored: "bcd-fg" becomes "BCDFG". "" for an invalid one."""
+    """Return a typed code as it is stored: "bcd-fg" becomes "BCDFG"; "" if not a possible one."""
     letters = "".join(str(typed)[:100].upper().replace("-", " ").split())
     return letters if len(letters) == CODE and set(letters) <= set(LETTERS) else ""
 
@@ -346,7 +346,7 @@ def transaction(
     [Callable[Concatenate["Classroom", Connection, Room, P], T]],
     Callable[Concatenate["Classroom", str, P], T],
 ]:
-    """Decorate a method of (connection, room, …): callers give a code or teacher's key instead.
+    """Decorate a method of (connection, room, …) to take a code or key; ClassError if expired.
 
     It may be called again where it is not known whether a first call was stored.
     """
@@ -417,14 +417,17 @@ class Classroom:
         return patiently(attempt, WITHIN)
 
     def has_tables(self) -> bool:
-        """Return whether a class was ever started here; StoreError if by another version."""
+        """Return whether a class was ever started here (creates none); StoreError for other tables.
+
+        Others are those of another version.
+        """
         path = self.database.path
         if not self._has_tables and (path is None or os.path.exists(path)):
             self._has_tables = self.run(has_tables)
         return self._has_tables
 
     def start(self, questions: Iterable[str] = ()) -> Started:
-        """Start a class, and return its code and the teacher's key.
+        """Start a class, creating tables, deleting old classes; return its code and teacher's key.
 
         Args:
             questions: Names of the planned questions; others may be asked.
@@ -452,7 +455,10 @@ class Classroom:
         self.database.close()
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
-        """Take a seat and return its new key, or return to the seat of `key` and rename it."""
+        """Take a seat and return its new key, or return to the seat of `key` and rename it.
+
+        A given key comes back; an unknown one raises ClassError. "" keeps the nickname.
+        """
         name = check_text("nickname", nickname)
         fresh = key or secrets.token_urlsafe(16)
         self._join(code, hash_secret(fresh), name, is_new=not key)
@@ -462,7 +468,7 @@ class Classroom:
     def _join(
         self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool
     ) -> None:
-        """Give a new student a seat, or change the nickname of a known one."""
+        """Give a new student a seat, or rename a known one unless ""; `key` is the key's hash."""
         is_own = and_(seats.c.room == room.id, seats.c.key == key)
         if not is_new:
             _find_seat(connection, room, key)
@@ -499,7 +505,9 @@ class Classroom:
         sure: int = 0,
         because: str = "",
     ) -> Vote:
-        """Store and return a vote; ClassError if it is refused. Call with (code, key, …).
+        """Store and return a vote of a round, from 1; ClassError if refused. Call with (code, …).
+
+        `sure` goes from 0 (a guess) to SURE.
 
         The same vote again is accepted again. Another one is refused ("vote"), as is a late one
         ("late", by the database's clock) and one on a question that is not open ("unasked",
@@ -549,7 +557,10 @@ class Classroom:
     def read_own_votes(
         self, connection: Connection, room: Room, key: str
     ) -> dict[tuple[str, int], Vote]:
-        """Return (question, round) -> vote of a seat. Call with (code, key)."""
+        """Return (question, round from 1) -> vote of a seat. Call with (code, key).
+
+        ClassError for an unknown key.
+        """
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -572,7 +583,7 @@ class Classroom:
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
-        """Return the view that everybody may see. Call with (code)."""
+        """Return everybody's view; distribution None before it is shown. Call with (code)."""
         poll = _find_poll(connection, room)
         current = _read_view(connection, room, poll)
         if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
@@ -581,7 +592,7 @@ class Classroom:
 
     @transaction(by_token)
     def watch_as_teacher(self, connection: Connection, room: Room) -> TeacherView:
-        """Return the view that the teacher may see. Call with (token)."""
+        """Return the teacher's view, with plan, reasons, who has not voted. Call with (token)."""
         poll = _find_poll(connection, room)
         questions = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
         details: dict[str, Any] = {
@@ -616,7 +627,7 @@ class Classroom:
 
     @transaction(by_token)
     def read_answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote of a class. Call with (token).
+        """Return one row per vote of a class, with COLUMNS (seat, nickname, …). Call with (token).
 
         Ordered by question, round and seat.
 
@@ -648,7 +659,9 @@ class Classroom:
     def open(
         self, connection: Connection, room: Room, question: str, seconds: float | None = None
     ) -> None:
-        """Ask a question once, closing the one before. Call with (token, question, seconds).
+        """Ask a new question, closing the one before. Call with (token, question, seconds).
+
+        ClassError if it was asked before. It may be one that was not planned.
 
         Each question is asked once. Opened again in its first round, before it closes, its time
         starts again.
@@ -688,12 +701,15 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
-        """Close voting in this round. Call with (token)."""
+        """Close voting in this round; ClassError before any question. Call with (token)."""
         _close(connection, _require_poll(connection, room))
 
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
-        """Begin the discussion after the first round. Call with (token)."""
+        """Begin the discussion after round 1; ClassError while open. Call with (token).
+
+        ClassError also in the second round, and once the result is revealed.
+        """
         poll = _require_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = (
@@ -708,7 +724,9 @@ class Classroom:
     def open_second_round(
         self, connection: Connection, room: Room, seconds: float | None = None
     ) -> None:
-        """Open the second round, or restart its clock. Call with (token, seconds).
+        """Open round 2, or restart its clock. Call with (token, seconds), None for no limit.
+
+        ClassError while the first round is open, and once the result is revealed.
 
         The distribution is hidden again.
         """
@@ -728,7 +746,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
-        """Show or hide the distribution of a closed question. Call with (token, on).
+        """Show or hide the distribution; ClassError while open. Call with (token, on).
 
         It stays visible once the answer is revealed.
         """
@@ -736,14 +754,19 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
-        """End a question: answer and distribution may be seen by all. Call with (token)."""
+        """End a closed question: all see answer and distribution. Call with (token).
+
+        ClassError while it is open.
+        """
         poll = _require_poll(connection, room, OPEN)
         _close(connection, poll)
         _update_poll(connection, poll, phase=REVEALED)
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show exactly these reasons to everybody, in this order. Call with (token, ids).
+        """Show exactly these reasons (ids of votes) to all, in order. Call with (token, ids).
+
+        [] hides all. ClassError for other ids.
 
         The question must be closed.
         """
@@ -777,7 +800,10 @@ def _sweep(connection: Connection) -> int:
 
 
 def _start(connection: Connection, token: str, questions: list[str]) -> str:
-    """Create a class and return its code, or the code of the class with this token's hash."""
+    """Create a class and return its code, or the code of the class with this token's hash.
+
+    The latter stays as it is.
+    """
     connection.execute(select(versions.c.version).with_for_update())  # one begins at a time
     begun = connection.scalar(select(rooms.c.code).where(rooms.c.token == token))
     if begun is not None:
@@ -806,7 +832,7 @@ def _find_seat(connection: Connection, room: Room, key: str) -> int:
 
 
 def _find_poll(connection: Connection, room: Room) -> Poll | None:
-    """Return the current poll by the database's clock; None where nothing has been asked."""
+    """Return the current poll, closed if its time is over (not stored so); None before any."""
     row = connection.execute(
         select(polls, Clock().label("now")).where(polls.c.id == room.current)
     ).one_or_none()
@@ -841,7 +867,7 @@ def _require_poll(connection: Connection, room: Room, *refused: str) -> Poll:
 
 
 def _close(connection: Connection, poll: Poll) -> None:
-    """Store that an open poll is closed: by hand now, or when its time was over."""
+    """Store that a poll is closed, if open: by hand now, or when its time was over."""
     when = func.coalesce(polls.c.closes, Clock()) if poll.is_over else Clock()
     is_open = (polls.c.id == poll.id) & (polls.c.phase == OPEN)
     connection.execute(polls.update().where(is_open).values(phase=CLOSED, closed=when))

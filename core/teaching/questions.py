@@ -65,7 +65,7 @@ def write_check(answers: Sequence[int | None]) -> str:
 
 
 def read_check(text: str) -> list[int | None]:
-    """Parse answers that write_check() wrote: index of each option. Raises ValueError."""
+    """Parse answers of write_check(): an option's index or None each; ValueError for others."""
     answers = json.loads(text)
     if not isinstance(answers, list) or len(answers) != len(list_check_items()):
         raise ValueError(f"there must be {len(list_check_items())} answers")
@@ -76,7 +76,10 @@ def read_check(text: str) -> list[int | None]:
 
 
 def score(text: str) -> float:
-    """Return the share of right answers in a line of write_check(). Raises ValueError."""
+    """Return the share of right answers in a line of write_check(); none counts as wrong.
+
+    Raises ValueError.
+    """
     return fmean(answer == item.right for item, answer in zip(list_check_items(), read_check(text)))
 
 
@@ -103,7 +106,7 @@ def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
 
 
 def _gain(pairs: Sequence[tuple[float, float]]) -> float:
-    """Return the normalised gain of (before, after) scores; NaN without any."""
+    """Return the normalised gain of means: (after − before) / (1 − before); NaN if not defined."""
     if not pairs:
         return math.nan
     before = fmean(pair[0] for pair in pairs)
@@ -122,13 +125,13 @@ class Question:
 
     @property
     def prediction(self) -> Prediction:
-        """Prediction of its lesson."""
+        """Prediction of its lesson; only for a question on a lesson."""
         assert self.lesson is not None and self.lesson.prediction is not None
         return self.lesson.prediction
 
     @property
     def transfer(self) -> Transfer:
-        """Transfer question of its lesson."""
+        """Transfer question of its lesson; only for a question on a lesson."""
         assert self.lesson is not None and self.lesson.transfer is not None
         return self.lesson.transfer
 
@@ -139,7 +142,7 @@ class Question:
 
     @property
     def asks(self) -> str:
-        """Text of the question; "" for the eight questions."""
+        """Text of the question; "" for the eight questions of the check."""
         if self.kind == PREDICTION and self.lesson:
             return fill_in(self.prediction.asks, self.lesson)
         return self.transfer.asks if self.kind == CARRY else ""
@@ -156,7 +159,7 @@ class Question:
         return tuple(option.text for option in self.prediction.options)
 
     def format_answer(self, text: str) -> str:
-        """Format a stored answer (one line of text) for the screen."""
+        """Format a stored answer (Vote.answer) for the screen; for a check, "5 / 8" right ones."""
         if self.kind == CHECK:
             return f"{round(score(text) * len(list_check_items()))} / {len(list_check_items())}"
         if self.kind == CARRY:
@@ -165,7 +168,9 @@ class Question:
         return describe_answer(self.lesson, prediction.read_answer(self.prediction, text))
 
     def count_answers(self, votes: Distribution, out: Outcome | None = None) -> list[Count]:
-        """Count the answers of each round, one Count per bar of a picture.
+        """Count each round's answers, one Count per bar: label, counts, right?; "…" for the rest.
+
+        Options without votes count 0.
 
         Args:
             votes: Number of votes by round and answer.
@@ -195,7 +200,7 @@ class Question:
         return counts + ([Count("…", others)] if any(others) else [])
 
     def _count_guesses(self, votes: Distribution, out: Outcome | None) -> list[Count]:
-        """Count numeric guesses of each round in ten equal parts of the scale."""
+        """Count numeric guesses of each round in ten parts of the scale; the ends take the rest."""
         scale = self.prediction.scale
         lesson_shown = self.lesson
         assert scale is not None and lesson_shown is not None
@@ -230,7 +235,7 @@ class Question:
         ]
 
     def _is_right(self, text: str, out: Outcome) -> bool:
-        """Return whether an answer is correct, given the outcome of the lesson."""
+        """Return whether an answer is right; False if the lesson's outcome is undecided."""
         if self.kind == CARRY:
             return int(text) == self.transfer.right
         answer = prediction.read_answer(self.prediction, text)
@@ -246,7 +251,7 @@ def _count_labels(votes: Mapping[str, int], label_of: Callable[[str], Label]) ->
 
 
 def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) -> Question | None:
-    """Return the question of this name, such as "heads" or "heads/carry"; None if unknown.
+    """Return the question "heads", its transfer "heads/carry" or a check; None if unknown.
 
     Args:
         name: Name of the question.
@@ -267,7 +272,7 @@ def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) 
 
 
 def question_names() -> list[str]:
-    """Return the names of all questions, in the order of a class."""
+    """Return the names of all questions in a class's order: check, each with transfer, check."""
     predictions = [name for name in lesson if read_lesson(name).prediction]
     return [
         BEFORE,
@@ -277,7 +282,7 @@ def question_names() -> list[str]:
 
 
 def describe_counts(question: Question, counts: Sequence[Count], words: Mapping[str, str]) -> str:
-    """Say how to read a picture of answers; "" where it needs no words."""
+    """Describe how to read a picture of answers; "" for one round of options before the result."""
     notes = []
     if question.is_number:
         notes.append(words["class_guesses"])

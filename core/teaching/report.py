@@ -121,13 +121,13 @@ class Part:
 
     @property
     def verdict(self) -> str:
-        """Verdict on the prediction, one of VERDICTS; "" where nothing is measured."""
+        """Verdict on the prediction, one of VERDICTS; "" where nothing could be measured."""
         assert self.lesson.prediction is not None
         return verdict(self.lesson.prediction, self.entry.answer, self.out) if self.out else ""
 
     @property
     def rows(self) -> list[Row]:
-        """Values of the lesson, and the number that is computed from them."""
+        """Values of the lesson, then the number computed from them, if any; [] if not measured."""
         lesson_shown = self.lesson
         if self.out is None or lesson_shown.prediction is None:
             return []
@@ -163,7 +163,7 @@ class Part:
 
 
 def measure_part(lesson: Lesson, entry: Entry) -> Part:
-    """Measure a lesson for a report; its result is None where its data is missing here."""
+    """Measure a lesson for a report; its `out` is None where a ConfigError says data lacks."""
     try:
         return Part(lesson, entry, measure_outcome(lesson))
     except ConfigError:
@@ -173,7 +173,7 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
 def write_report(
     report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]
 ) -> str:
-    """Return a student's lab report as an HTML page; its lessons are measured for it.
+    """Return a student's lab report as an HTML page, measuring its lessons; link(page, params).
 
     Args:
         report: The student's report.
@@ -225,7 +225,7 @@ def write_script(rows: Sequence[Row]) -> str:
 def write_class_report(
     answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
 ) -> str:
-    """Return every question of a class with its answers and reasons as HTML; no names.
+    """Return every question of a class with its answers and reasons as an HTML page; no names.
 
     Args:
         answers: One row per vote, of Classroom.read_answers.
@@ -262,7 +262,10 @@ def write_class_report(
 
 
 def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
-    """Describe the class's normalised gain from the check before to the one after."""
+    """Describe the class's normalised gain from the check before to the one after.
+
+    Without an interval the text says so.
+    """
     gained = gain(read_scores(answers, BEFORE), read_scores(answers, AFTER))
     if not gained.low <= gained.high:
         return words["class_gain_none"].format(n=gained.n)
@@ -277,7 +280,7 @@ def describe_gain(answers: pd.DataFrame, words: Mapping[str, str]) -> str:
 
 
 def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
-    """Return seat -> share of right answers to the check of this name, in the first round."""
+    """Return seat -> share right of the check BEFORE or AFTER, round 1; seats that answered."""
     rows = answers[(answers.question == name) & (answers["round"] == 1)]
     return {
         int(seat): score(str(answer))
@@ -286,7 +289,7 @@ def read_scores(answers: pd.DataFrame, name: str) -> dict[int, float]:
 
 
 def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
-    """Count answers of the first round (rows) by the second (columns); empty without both.
+    """Count answers of round 1 (rows) by round 2 (columns), of seats with both; empty if none.
 
     Rows and columns have the same answers in the same order: unchanged answers are on the diagonal.
     """
@@ -309,7 +312,7 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 def add_words(
     answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
 ) -> pd.DataFrame:
-    """Return a copy of answers for export, with columns of text (`says`, `sure_text`).
+    """Return a copy of answers for export with columns of text added: says and sure_text.
 
     Seconds are rounded to 2 decimals.
     """

@@ -39,7 +39,7 @@ class TimeLimitError(ValueError):
 
 
 def max_seconds() -> int:
-    """Return the time limit of one comparison: ABLATION_MAX_SECONDS, or 600."""
+    """Return the time limit of one comparison in seconds: ABLATION_MAX_SECONDS, or else 600."""
     return read_whole_number("ABLATION_MAX_SECONDS", DEFAULT_MAX_SECONDS)
 
 
@@ -124,7 +124,7 @@ def stored_bytes(config: Config, training: Training) -> int:
 
 
 def estimate_seconds_left(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
-    """Estimate the seconds until all trainings have ended.
+    """Estimate seconds until all trainings have ended; those that are done count 0.
 
     Args:
         states: Trainings, from where they are.
@@ -142,7 +142,9 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
 def check_budget(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
-    """Return the expected seconds of trainings to start; raise if they exceed time or memory.
+    """Return the expected seconds of trainings to start; MemoryLimitError or TimeLimitError.
+
+    The memory of `active` counts, too; their time does not.
 
     Args:
         states: Trainings to start.

@@ -51,7 +51,7 @@ search.add(
 
 
 def name_at_rate(name: str, rate: float) -> str:
-    """Name a model at a learning rate: "QK-norm, learning rate 0.01"."""
+    """Name a model at a learning rate: "QK-norm, learning rate 0.01"; the name must not be ""."""
     return f"{name}, {Training.settings()['learning_rate'].describe_change(rate)}"
 
 
@@ -120,7 +120,10 @@ Model = tuple[Config, Training]
 
 
 def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """Adjust a model to the baseline's cost of a kind; return it and what changed, or ""."""
+    """Adjust a model's steps or widths to the baseline's cost; return it and what changed, or "".
+
+    Where nothing fits better, the text says how far off it is. "nothing" changes nothing.
+    """
     config, training = model
     target = match[kind](*baseline)
     if kind == "nothing":
@@ -165,7 +168,7 @@ def _describe_mismatch(ratio: float, kind: str) -> list[str]:
 
 
 def fit_widths(config: Config, target: float, measured: Measured) -> Config:
-    """Return the config with widths such that measured(config) is closest to `target`.
+    """Return the config with the d_ff (or d_head, d_model) whose cost comes nearest `target`.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head);
     where that alone stays more than CLOSE away, d_model too. Without either sub-layer nothing can

@@ -22,7 +22,10 @@ MATCH = 0.2
 
 
 def matrix_heights(model: Transformer) -> list[tuple[int, ...]]:
-    """Return, per parameter, the heights of the matrices stacked in it; () for other parameters."""
+    """Return, per parameter, heights of matrices stacked in it; () outside blocks' linear layers.
+
+    In the order of model.parameters().
+    """
     heights = {
         id(module.weight): tuple(module.parts.values())
         for module in model.blocks.modules()
@@ -73,7 +76,10 @@ class Muon(torch.optim.Optimizer):
 def _muon_update(
     gradient: torch.Tensor, state: dict[str, Any], heights: tuple[int, ...]
 ) -> torch.Tensor:
-    """Advance the momentum in `state`; return Muon's update, orthogonal per stacked matrix."""
+    """Advance the momentum in `state`; return Muon's update, not yet scaled by the rate.
+
+    It is orthogonal per stacked matrix; the gradient stays as it is.
+    """
     if not state:
         state["momentum"] = torch.zeros_like(gradient)
     momentum = state["momentum"].lerp_(gradient, 1 - MOMENTUM)

@@ -21,7 +21,10 @@ from core.train.settings import optimiser
 
 
 def can_stack(states: list[State]) -> bool:
-    """Return whether states train as one: unfinished, equal but for the seed, no dropout."""
+    """Return whether states train as one: equal but for the seed, unfinished, no dropout.
+
+    The step must be equal, too; a single state is one.
+    """
     kinds = {
         (state.config.replace(seed=0), state.training, state.machine, state.step)
         for state in states
@@ -30,7 +33,7 @@ def can_stack(states: list[State]) -> bool:
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
-    """Train several states at once for about so many seconds; return each new state and its rows.
+    """Train states at once for about `seconds`; return each new state and its rows, in order.
 
     The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked
     or alone. One that diverges stops, and the others go on. Raises ValueError for states that
@@ -82,7 +85,7 @@ class _Stack:
         self.test = tuple(torch.stack(tensors) for tensors in zip(*(run.test for run in runs)))
 
     def put_back(self, runs: Iterable[Run]) -> None:
-        """Copy weights and optimiser states of some runs back into the runs."""
+        """Copy weights and optimiser states of some runs of the stack back into the runs."""
         for run in runs:
             index = self.runs.index(run)
             for parameter, stacked in zip(run.parameters, self.weights):
@@ -95,7 +98,10 @@ class _Stack:
                 group["lr"] = self.optimiser.param_groups[0]["lr"]
 
     def step(self) -> dict[Run, Row]:
-        """Update each run once; return the rows that are due. Diverged runs leave the stack."""
+        """Update each run once; return run -> row if one is due. Diverged runs leave.
+
+        A diverged run has its last row in the dict.
+        """
         next_step = self.runs[0].at + 1
         training = self.training
         rate = training.rate(next_step)
@@ -184,5 +190,5 @@ class _Stack:
 
 
 def _stack_states(tensors: list[torch.Tensor], weight: torch.Tensor) -> torch.Tensor:
-    """Stack the optimiser's tensors of a weight; Adam's step count is shared."""
+    """Stack the optimiser's tensors of a weight; those of another shape (step count) are shared."""
     return torch.stack(tensors) if tensors[0].shape == weight.shape else tensors[0].clone()

@@ -48,6 +48,8 @@ class ClusterLostError(ClusterError):
 def create_pool(count: int | None = None) -> WorkerPool:
     """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool; at most `count` workers.
 
+    None: worker_count() processes, or all of a cluster. Raises ClusterError.
+
     Raises ClusterError.
 
     Args:
@@ -82,7 +84,7 @@ class Cluster(WorkerPool):
         at_end(self.close)
 
     def require(self, machine: Machine) -> None:
-        """Note the device that a training needs; workers without it are not used."""
+        """Note the device that a training needs, never raising; workers without it are not used."""
         self._needed.add(machine.device)
 
     def versions(self) -> dict[str, str]:
@@ -99,7 +101,7 @@ class Cluster(WorkerPool):
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk to the workers; return its future. Raises CancelledError without any."""
+        """Submit a chunk to the workers; return its future. CancelledError if there is none."""
         with self.lock:
             members = self.members
             if not members:
@@ -117,9 +119,7 @@ class Cluster(WorkerPool):
             self._client.close(timeout=ANSWER)
 
     def refresh_workers(self) -> str:
-        """Ask the scheduler, at most once a second, which workers exist; return why none can train.
-
-        Return "" where one can.
+        """Ask the scheduler, at most once a second, for workers; return why none can train, or "".
 
         Raises ClusterLostError where the scheduler has not answered for too long.
         """
@@ -166,7 +166,7 @@ class Cluster(WorkerPool):
             return None
 
     def _is_member(self, address: str) -> bool:
-        """Return whether a worker computes as this process and the others; ask a new one."""
+        """Return whether a worker computes as others do; ask a new one: False until it answers."""
         answer = self._descriptions.get(address)
         if answer is None or answer.cancelled():  # cancelled: with a connection
             with suppress(CancelledError):
@@ -266,7 +266,9 @@ def connect(address: str, seconds: float) -> Any:
 def describe_difference(
     answer: Future[Description], local: Description, first: Description | None, needed: set[str]
 ) -> str:
-    """Describe why a worker (its answer) does not compute as others do; "" if it does.
+    """Describe why a worker does not compute as others do; "" if it does. Its answer is done.
+
+    `first` is the first worker's description, if any; `needed` has device types such as "cuda".
 
     The build of torch (2.13.0+cpu) may differ from that of this process, which trains nothing.
     """

@@ -66,7 +66,7 @@ class SharedTraining:
             self.estimated += share * budget.estimate_seconds(state.config, state.training)
 
     def fail(self, error: Exception) -> None:
-        """Note why a chunk failed; a killed worker counts only after KILLS times in a row."""
+        """Note why a chunk failed, ending the training; killed workers: after KILLS in a row."""
         if not isinstance(error, BrokenProcessPool):
             self.error = error
             return
@@ -102,7 +102,7 @@ class Job:
 
     @property
     def states(self) -> dict[Hashable, State]:
-        """Last state of every training, by name."""
+        """Last state of every training (the initial one before it starts), by name."""
         return {name: training.state for name, training in self.trainings.items()}
 
     @property
@@ -114,7 +114,7 @@ class Job:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come: complete, stopped or failed."""
+        """Whether nothing more will come: all complete, stopped, or any training failed."""
         is_complete = all(training.state.done for training in self.trainings.values())
         return self.stopped or is_complete or self.error is not None
 
@@ -149,18 +149,18 @@ class Job:
         return self
 
     def stop(self) -> None:
-        """Stop training; chunks under way end by themselves and are thrown away."""
+        """Stop this job alone; its chunks under way end by themselves and are thrown away."""
         self.stopped = True
         self.workers.remove(self)
         self.workers.assign()
 
     def resume(self) -> None:
-        """Continue training after a stop."""
+        """Continue training after a stop; this polls, too. A failed job stays as it is."""
         self.stopped = False
         self.poll()
 
     def next_chunk(self) -> list[SharedTraining]:
-        """Return the training farthest behind, on a GPU with all that stack with it; or []."""
+        """Return the training farthest behind, on a GPU with this job's that stack; or []."""
         waiting = [
             training
             for training in self.trainings.values()
@@ -265,7 +265,7 @@ class WorkerPool:
         return training is not None and training.state.done
 
     def find_finished(self, key: Key) -> tuple[Sequence[Row], State | None] | None:
-        """Return the rows of a finished training and its last state (None: evicted), or None."""
+        """Return a finished training's rows and last state (None: evicted); else None."""
         self.kept.peek(key)
         training = self.trainings.get(key)
         if training and training.state.done:
@@ -296,12 +296,12 @@ class WorkerPool:
         return min(self._paces, default=1.0)
 
     def workers_per_job(self) -> float:
-        """Return the number of workers that a watched job has on average."""
+        """Return the number of workers (may be below 1) that a watched job has on average."""
         return max(1, self.count) / max(1, self.sharing)
 
     @property
     def sharing(self) -> int:
-        """Number of watched jobs that share the workers."""
+        """Number of watched jobs that share the workers; 0 if none is watched."""
         with self.lock:
             return sum(job.alive and not job.background for job in self.jobs)
 

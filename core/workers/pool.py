@@ -30,7 +30,7 @@ WORKER_MB = 250  # a worker process with a training of a usual size
 
 
 def worker_count() -> int:
-    """Return ABLATION_WORKERS, or up to two workers as cores and memory allow."""
+    """Return ABLATION_WORKERS, or at most two workers as cores and memory allow."""
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )

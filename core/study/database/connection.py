@@ -66,11 +66,7 @@ class FullError(StoreError):
 
 
 def address(chosen: str | None = None) -> URL:
-    """Return the store's address: the given one (or a file), ABLATION_DATABASE_URL, or DEFAULT.
-
-    Raises:
-        StoreError: It is no address, or of a database that is not supported.
-    """
+    """Return the store's URL: `chosen`, ABLATION_DATABASE_URL (URL or SQLite path) or DEFAULT."""
     text = chosen or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if chosen else VARIABLE
     text = (
@@ -187,7 +183,9 @@ class Connected:
             yield connection
 
     def _check_file(self) -> None:
-        """Raise StoreError for a file deleted while in use; reconnect to one that was replaced.
+        """Raise StoreError for a SQLite file deleted in use; reconnect if its inode is another.
+
+        Other databases are not checked.
 
         An open connection goes on with the deleted file: all that is written would be lost when the
         process ends.
@@ -217,7 +215,7 @@ class Connected:
 
 
 def patiently(call: Callable[[], T], seconds: float | None = None) -> T:
-    """Return call(), repeated while the store is busy, for at most `seconds` (else 15)."""
+    """Return call(), repeated while the store is busy for `seconds` (None: 15); then raise."""
     end = time.monotonic() + (BEGIN_WITHIN if seconds is None else seconds)
     while True:
         try:
@@ -256,7 +254,7 @@ def raise_as_store_errors(url: URL) -> Iterator[None]:
 
 
 def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str]:
-    """Return the class of store error and the end of its sentence for an error of SQLite."""
+    """Return an error's class of StoreError and how "The store …" ends; "failed: …" if unknown."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_BUSY:
         return BusyError, "is locked by another program writing to it"

@@ -103,9 +103,9 @@ class Store(Connected):
         patiently(lambda: self._open(create), seconds)
 
     def _open(self, create: bool) -> None:
-        """Check the tables, or create them; set `writable`. A read-only file is opened to read.
+        """Check the tables, or create them; set `writable`. NoStoreError if not to be created.
 
-        Raises NoStoreError for missing tables where `create` is False.
+        A read-only file is opened to read, and must have tables.
         """
         if self.path and os.path.isfile(self.path):
             folder = os.path.dirname(os.path.abspath(self.path))
@@ -167,7 +167,10 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return which runs of this study are finished under its name, and how many it dropped."""
+        """Return the hashes of this study's finished runs, and how many stored runs it lacks.
+
+        NOTHING for an unknown name.
+        """
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
             states = {key: state for key, state in connection.execute(query)}
@@ -178,19 +181,19 @@ class Store(Connected):
         return Stored(ended, len(states.keys() - hashes))
 
     def hashes(self, name: str) -> set[str]:
-        """Return the hashes of all runs that are stored under a study's name, wanted or not."""
+        """Return the hashes of all runs stored under a name, in any state; empty if unknown."""
         query = select(runs.c.hash).join(studies).where(studies.c.name == name)
         with self.reading() as connection:
             return set(connection.scalars(query))
 
     def count_unwanted(self, study: int) -> int:
-        """Return the number of stored runs that the study's file no longer contains."""
+        """Return how many stored runs, in any state, a study's file no longer contains."""
         unwanted_count = select(func.count()).where(runs.c.study == study, runs.c.wanted.is_(False))
         with self.reading() as connection:
             return connection.scalar(unwanted_count) or 0
 
     def stamp(self, study: int) -> str:
-        """Return a text that changes with a study's stored results; compare it in one process."""
+        """Return a text that changes with runs' states or the source, not rows; for one process."""
         query = select(
             runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)
         ).where(runs.c.study == study, runs.c.wanted)
@@ -207,7 +210,10 @@ class Store(Connected):
             return connection.execute(select(studies).order_by(studies.c.created)).all()
 
     def counts(self, studies: list[int]) -> dict[str, tuple[int, float, float]]:
-        """Return state -> (number of runs, expected seconds, remaining seconds) of studies."""
+        """Return state -> (number of wanted runs, expected s, remaining s), summed over studies.
+
+        States without runs are left out.
+        """
         time_left = func.sum(runs.c.expected * (runs.c.steps - runs.c.step) / runs.c.steps)
         is_wanted = and_(runs.c.study.in_(studies), runs.c.wanted)
         query = select(runs.c.state, func.count(), func.sum(runs.c.expected), time_left).where(
@@ -218,7 +224,7 @@ class Store(Connected):
             return {state: (n, float(total), float(left)) for state, n, total, left in states}
 
     def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
-        """Return the wanted runs of a study, in its order: those in these states, or all.
+        """Return the runs in a study's current file, in order: those in these states, or all.
 
         Args:
             study: Id of the study.
@@ -236,7 +242,7 @@ class Store(Connected):
             return connection.execute(query).all()
 
     def specs(self, study: int) -> dict[tuple[str, str], str]:
-        """Return the spec of one run for each (task, variant); others differ only in the seed."""
+        """Return (task, variant with its rate) -> spec (JSON) of one wanted run; any seed."""
         selected = and_(runs.c.study == study, runs.c.wanted)
         first = select(func.min(runs.c.id)).where(selected).group_by(runs.c.task, runs.c.variant)
         with self.reading() as connection:
@@ -246,7 +252,7 @@ class Store(Connected):
             return {(name, variant): spec for name, variant, spec in lines}
 
     def results(self, study: int) -> dict[int, float]:
-        """Return run id -> final accuracy of the runs that finished without diverging."""
+        """Return run id -> final accuracy (share) of wanted runs that are done, not diverged."""
         end = and_(rows.c.run == runs.c.id, rows.c.step == runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         with self.reading() as connection:
@@ -272,7 +278,10 @@ class Store(Connected):
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
     def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[Line]:
-        """Return (run id, *Row) of a study's wanted runs, or of those with these ids, in order."""
+        """Return (run id, *Row) of a study's wanted runs, or of these ids, by run and step.
+
+        Rows of unfinished runs are included.
+        """
         columns = [rows.c.run, *(rows.c[name] for name in Row._fields)]
         query = select(*columns).join(runs).where(runs.c.study == study, runs.c.wanted)
         query = query if run_ids is None else query.where(runs.c.id.in_(run_ids))
@@ -282,9 +291,9 @@ class Store(Connected):
     # Who trains what
 
     def enrol(self, study: Study) -> Enrolled:
-        """Add a study, or new runs to the one of its name; return how many are new or finished.
+        """Add a study or new queued runs to that of its name; return its id and counts of runs.
 
-        Runs that it no longer contains stay in the store but do not count.
+        Runs that it no longer contains stay stored but unwanted.
         """
         with self.writing() as connection:
             number = connection.scalar(
@@ -324,14 +333,17 @@ class Store(Connected):
         )
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
-        """Queue the runs of a study that are in these states again. Return how many."""
+        """Queue a study's wanted runs in these states again, without rows; return how many."""
         with self.writing() as connection:
             return _requeue(
                 connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted)
             )
 
     def rerun(self, study: int, run_ids: Iterable[int]) -> int:
-        """Queue finished runs of a study again, without their old results. Return how many."""
+        """Queue a study's finished runs again, without results; return how many.
+
+        Other ids are ignored.
+        """
         queued = 0
         with self.writing() as connection:
             for some in _split_ids(list(run_ids)):
@@ -340,7 +352,7 @@ class Store(Connected):
         return queued
 
     def add_results(self, study: int, results: Mapping[str, tuple[Sequence[Row], Made]]) -> int:
-        """Store results that were trained elsewhere, for queued runs. Return how many were stored.
+        """Store results trained elsewhere, for queued runs only; return how many were stored.
 
         Args:
             study: Id of the study.
@@ -370,7 +382,7 @@ class Store(Connected):
         return len(run_ids)
 
     def stop(self, study: int) -> int:
-        """Mark queued and running runs of a study as stopped. Return how many.
+        """Mark queued and running runs as stopped, keeping rows; return how many.
 
         Their workers notice when they next store something.
         """
@@ -381,12 +393,14 @@ class Store(Connected):
             ).rowcount
 
     def delete(self, study: int) -> None:
-        """Delete a study and all its results; its workers stop."""
+        """Delete a study and all its results; its workers stop. Ignores an unknown id."""
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
     def reclaim(self, studies: list[int], owner: str, running_runs: Iterable[int]) -> int:
-        """Queue runs of dead owners, and those of `owner` that it does not run. Return how many.
+        """Queue runs of dead owners, and those of `owner` not in `running_runs`; return how many.
+
+        An owner is dead if its process has ended or has given no sign of life for too long.
 
         The latter were claimed when the connection broke.
         """
@@ -416,16 +430,15 @@ class Store(Connected):
     def claim(
         self, study: int, owner: str, limit: int, trained_with: dict[str, str] | None = None
     ) -> list[tuple[int, str, str, str]]:
-        """Mark up to `limit` queued runs as running for an owner; no two owners get the same.
+        """Mark up to `limit` queued runs as an owner's; return (id, task, variant, spec) of each.
+
+        A list in the study's order; no two owners get the same.
 
         Args:
             study: Id of the study.
             owner: Name of the owner.
             limit: Number of runs at most.
             trained_with: versions() of the process that is to train them, where it is not this one.
-
-        Returns:
-            (run, task, variant, spec) of each.
         """
         queued = and_(runs.c.study == study, runs.c.state == QUEUED, runs.c.wanted)
         columns = runs.c.id, runs.c.task, runs.c.variant, runs.c.spec
@@ -449,9 +462,9 @@ class Store(Connected):
         return [(row.id, row.task, row.variant, row.spec) for row in claimed]
 
     def store_reports(self, owner: str, reports: list[Report]) -> set[int]:
-        """Store the reports of an owner's runs; return the ids of those no longer its own.
+        """Store reports of an owner's runs; drop and return those no longer its own (ids).
 
-        May be repeated with the same reports when it is not known whether it has succeeded.
+        This is a sign of life. It may be repeated with the same reports.
         """
         by_run = {report.run: report for report in reports}
         numbers: set[int] = set()
@@ -488,10 +501,9 @@ class Store(Connected):
 
 
 def check_tables(connection: sql.Connection) -> bool:
-    """Check the store's tables: return False for an empty database, True if all are right.
+    """Return whether the tables exist and are right; False if empty, StoreError if wrong.
 
-    Raises:
-        StoreError: They are damaged, of another version, or another program's.
+    Nothing is created. Wrong are damaged tables, and those of another version or program.
     """
     look = sql.inspect(connection)
     names = set(look.get_table_names()) & set(schema.metadata.tables)
@@ -577,7 +589,7 @@ def _result_columns(
 
 
 def _requeue(connection: sql.Connection, condition: sql.ColumnElement[bool]) -> int:
-    """Queue the runs that meet an SQL condition again, without their rows. Return how many."""
+    """Queue runs that meet an SQL condition, in any state, without results; return how many."""
     numbers = list(connection.scalars(select(runs.c.id).where(condition).with_for_update()))
     for some in _split_ids(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
@@ -610,32 +622,32 @@ class Standing:
 
     @property
     def n_runs(self) -> int:
-        """Number of runs."""
+        """Number of wanted runs, in all states."""
         return sum(self.counts.values())
 
     @property
     def n_ended(self) -> int:
-        """Number of runs that have a result or failed."""
+        """Number of runs that have a result (diverged ones, too) or failed."""
         return sum(self.counts.get(state, 0) for state in (DONE, DIVERGED, FAILED))
 
     @property
     def running(self) -> bool:
-        """Whether a living process trains a run."""
+        """Whether a living process has claimed a run, begun or not."""
         return self.counts.get(RUNNING, 0) > self.lost
 
     @property
     def queued(self) -> bool:
-        """Whether any run is queued."""
+        """Whether any run is queued; claimed ones are not."""
         return bool(self.counts.get(QUEUED))
 
     @property
     def complete(self) -> bool:
-        """Whether every run has its result."""
+        """Whether every run has its result; a diverged run has one, a failed run has none."""
         return not set(self.counts) - set(ENDED)
 
     @property
     def open(self) -> bool:
-        """Whether there are runs to train that no process trains."""
+        """Whether there are queued, stopped or failed runs, or some of processes that have died."""
         return bool(self.lost or any(self.counts.get(state) for state in (QUEUED, STOPPED, FAILED)))
 
     def describe(self) -> str:
@@ -648,7 +660,7 @@ class Standing:
 
 
 def progress_of(store: Store, study: int) -> Standing:
-    """Return the progress of a study; one without runs counts as complete.
+    """Return the progress of a study; one without runs, or an unknown id, counts as complete.
 
     Raises:
         StoreError: The store cannot be read.
@@ -669,6 +681,9 @@ def progress_of(store: Store, study: int) -> Standing:
 
 
 def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
-    """Return the ids of runs that a living process has claimed, and not begun."""
+    """Return the ids of runs that a living process claimed but has not begun (step 0).
+
+    `now` is the time of the database (Store.now).
+    """
     running = (run for run in lines if run.state == RUNNING and not run.step)
     return {run.id for run in running if is_alive(run.owner, run.heartbeat, now)}

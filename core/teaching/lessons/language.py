@@ -39,7 +39,7 @@ def phrases(language_name: str) -> Mapping[str, str]:
 
 
 def translate_lesson(language_name: str, lesson: str, document: dict[str, Any]) -> dict[str, Any]:
-    """Return the content of a lesson's file with its texts in this language."""
+    """Return a copy of a lesson's content in this language; texts that it lacks stay."""
     return {
         **document,
         **_replace(document, _read(language_name).get("lessons", {}).get(lesson, {})),
@@ -58,7 +58,7 @@ def has_lesson(language_name: str, lesson: str) -> bool:
 
 
 def _replace(document: Any, texts: Any) -> Any:
-    """Return a nested document with its texts replaced by those of `texts` at the same place."""
+    """Return a copy of a nested document with the texts of `texts` where it has the place."""
     if isinstance(document, dict) and isinstance(texts, dict):
         return {
             key: _replace(value, texts[key]) if key in texts else value

@@ -21,12 +21,14 @@ def letter(index: int) -> str:
 
 
 def encode_sketch(option: Option) -> str:
-    """Return the sketch of an option's curve as a data URL."""
+    """Return the sketch of an option's curve as a data URL of SVG; the option must have one."""
     return f"data:image/svg+xml,{quote(sketch_svg(option.sketch, option.text))}"
 
 
 def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Return a lesson's values as HTML rows: label, bar, number ("?" while `out` is None).
+    """Return a lesson's values (not the number computed) as HTML rows; "?" while `out` is None.
+
+    Each has label, bar and number; bars are relative to the largest value.
 
     Args:
         lesson: The lesson.
@@ -71,7 +73,7 @@ def thumbnail_html(lesson: Lesson, words: Words, out: Outcome | None = None) -> 
 
 
 def curves_svg_without_words(curves: Sequence[tuple[str, Sequence[tuple[float, float]]]]) -> str:
-    """Return curves without words as SVG, from (CSS class, points)."""
+    """Return curves without words as SVG, from (CSS class, [(x, y), …]) in units of the data."""
     ends = [max(point[axis] for _, points in curves for point in points) or 1.0 for axis in (0, 1)]
     drawn = '<path class="axis" d="M2 2V78H168"/>'
     for kind, points in curves:
@@ -88,7 +90,7 @@ def curves_svg_without_words(curves: Sequence[tuple[str, Sequence[tuple[float, f
 def lesson_svg(
     lesson: Lesson, words: Words, answer: Answer | None = None, out: Outcome | None = None
 ) -> str:
-    """Return the picture of a lesson as SVG: predicted and measured values, if any.
+    """Return a lesson's picture as SVG: predicted and measured values, or rows of "?".
 
     Args:
         lesson: The lesson.
@@ -122,14 +124,17 @@ def lesson_svg(
 
 
 def _curve_points(measured: Measured) -> list[tuple[int, float, float, float]]:
-    """Return (step or pass, mean over seeds, low, high) along a measured curve."""
+    """Return (step or pass, mean over seeds, low, high: its 95 % interval) along a curve."""
     assert measured.curve is not None
     places = sorted(next(iter(measured.curve.values())))
     return [(x, *interval(curve[x] for curve in measured.curve.values())[:3]) for x in places]
 
 
 def _predicted_range(lesson: Lesson, answer: Answer | None, out: Outcome | None) -> Mark | None:
-    """Return (low, high) predicted for the first value shown; None if not predicted alone."""
+    """Return (low, high) predicted for the first value shown, in its unit (share); else None.
+
+    None without a prediction, for a rank, and where it needs a result that is not there.
+    """
     prediction = lesson.prediction
     assert prediction is not None
     if answer is None or prediction.kind == "rank" or prediction.number.of[0] != lesson.shown[0]:

@@ -83,7 +83,7 @@ combine.add(
 
 
 def measure_outcome(lesson: Lesson) -> Outcome:
-    """Measure all values of a lesson, and its predicted quantity. Raises ConfigError.
+    """Measure all values of a lesson and the number to predict. ConfigError if data lacks.
 
     The lesson must have a prediction.
     """
@@ -97,7 +97,10 @@ def measure_outcome(lesson: Lesson) -> Outcome:
 
 
 def unit_of(lesson: Lesson) -> str:
-    """Return the key of the predicted number's unit: "percent", "points", "times", …."""
+    """Return the key of the predicted number's unit: "percent", "points", "times", ….
+
+    Choices, curves and ranks have such a number, too.
+    """
     assert lesson.prediction is not None
     number = lesson.prediction.number
     unit: str = combine[number.kind].unit  # type: ignore[attr-defined]
@@ -138,7 +141,7 @@ def _combine_values(values: Mapping[str, Measured], number: Number, within: With
 
 
 def judge_interval(measured: Interval, low: float, high: float) -> str:
-    """Return a verdict: the interval lies inside [low, high), outside, or neither."""
+    """Return AS_PREDICTED (interval in [low, high)), NOT_AS_PREDICTED (outside) or UNDECIDED."""
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
     if low <= measured.low and measured.high < high:
@@ -147,13 +150,13 @@ def judge_interval(measured: Interval, low: float, high: float) -> str:
 
 
 def predicted_range(answer: list[float]) -> tuple[float, float]:
-    """Return (low, high) of a numeric answer [guess, ± margin]."""
+    """Return (low, high) of a numeric answer [guess, ± margin]; not cut to the scale."""
     guess, within = answer
     return round(guess - within, 9), round(guess + within, 9)
 
 
 def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
-    """Return the paired difference of every two values, the one earlier in `order` − the other.
+    """Return (earlier, later) in `order` -> difference earlier − later, paired by seed.
 
     Holm-corrected together.
     """
@@ -165,20 +168,20 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
 
 
 def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return the pairs of these values that differ significantly, the larger one first."""
+    """Return the pairs of these values that differ significantly (Holm), the larger one first."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     return [pair for pair, gap in differences(measured, out).items() if gap.clear]
 
 
 def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return pairs of neighbours by measured mean that do not differ significantly."""
+    """Return neighbours by measured mean that do not differ significantly, the larger first."""
     measured = sorted(order, key=lambda name: -out.values[name].found.mean)
     pairs = differences(measured, out)
     return [pair for pair in pairwise(measured) if not pairs[pair].clear]
 
 
 def check_answer(prediction: Prediction, answer: Answer) -> Answer:
-    """Return a valid answer, else ValueError: option's index, names in order or [number, within].
+    """Return a valid answer: option's index from 0, names in order, or [number, margin].
 
     Raises ValueError, in words, for any other.
     """
@@ -208,7 +211,7 @@ def check_answer(prediction: Prediction, answer: Answer) -> Answer:
 
 
 def verdict(prediction: Prediction, answer: Answer, out: Outcome) -> str:
-    """Return one of VERDICTS for an answer, given the measured outcome."""
+    """Return one of VERDICTS for an answer; in a rank, ties are UNDECIDED."""
     if prediction.kind in ("choice", "curve"):
         return judge_interval(
             out.number.found, prediction.options[answer].low, prediction.options[answer].high

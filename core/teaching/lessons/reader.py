@@ -58,7 +58,10 @@ class Table:
         return f"{self.place}.{name}" if self.place else name
 
     def take(self, name: str, kind: type[T], default: T | None = None) -> T:
-        """Remove and return an entry or the default; LessonError for another type or empty text."""
+        """Remove and return an entry or the default; LessonError for a missing or wrong one.
+
+        A float may be a whole number; text must not be empty.
+        """
         value = self.rest.pop(name, default)
         if kind is float and type(value) is int:
             value = float(value)
@@ -87,7 +90,7 @@ class Table:
         return value
 
     def take_names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
-        """Remove and return a list of different names. Raises LessonError for others.
+        """Remove and return a list of at least `least` names, all different. LessonError if not.
 
         Args:
             key: Name of the entry.
@@ -107,32 +110,32 @@ class Table:
         return tuple(given_names)
 
     def take_params(self, name: str) -> dict[str, str]:
-        """Remove and return a table of texts, name -> text as in a link; {} where it lacks."""
+        """Remove and return name -> text, as in a link; {} where it lacks, else LessonError."""
         params = self.take(name, dict, {})
         is_text = all(isinstance(text, str) for text in params.values())
         self.require(is_text, f"{self.path_of(name)}: every parameter must be text, as in a link.")
         return params
 
     def take_table(self, name: str) -> "Table":
-        """Remove and return a nested table."""
+        """Remove and return a nested table. LessonError where it lacks."""
         return Table(self.lesson, self.path_of(name), self.take(name, dict))
 
     def take_tables(self, name: str) -> "list[Table]":
-        """Remove and return a list of nested tables."""
+        """Remove and return a list of nested tables. LessonError where it lacks."""
         return [
             Table(self.lesson, f"{self.path_of(name)} {n}", document)
             for n, document in enumerate(self.take(name, list), 1)
         ]
 
     def require_all_taken(self) -> None:
-        """Raise LessonError if any entry was not taken."""
+        """Raise LessonError if any entry was not taken; nested tables are not looked into."""
         self.require(
             not self.rest, f"{', '.join(map(self.path_of, self.rest))}: there is no such entry."
         )
 
 
 def build_lesson(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
-    """Build the lesson from the content of its file. Raises LessonError.
+    """Build a lesson from its file's content (unchanged, not translated). Raises LessonError.
 
     Args:
         name: Name of the lesson.
@@ -235,7 +238,7 @@ def _read_prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
 
 
 def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
-    """Read how the predicted number follows from the values."""
+    """Read how the number follows: a key of `combine`, and of which values; LessonError if not."""
     number = Number(
         table.take_choice("kind", combine), table.take_names("of", values), table.take("label", str)
     )

@@ -114,12 +114,12 @@ def wrap_exact(value: float) -> Measured:
 def wrap_by_seed(
     values: Mapping[int, float], within: Within = ANYTHING, curve: Curve | None = None
 ) -> Measured:
-    """Wrap seed -> number as a result, with mean and 95 % interval within a range."""
+    """Wrap seed -> number as a result, with mean and 95 % interval cut to the range `within`."""
     return Measured(values, interval(values.values(), within), SEED, curve)
 
 
 def parse_settings(params: Params, kind: type[Kind]) -> Kind:
-    """Parse the parameters of a link that `kind` has, ignoring others. Raises ConfigError."""
+    """Parse those parameters of a link that `kind` has, defaults for others; ConfigError."""
     settings, problems = kind.read(dict(params))
     if problems:
         raise problems[0]
@@ -169,7 +169,10 @@ def parameters(params: Params) -> Measured:
     takes=(*names_of(Config), "tokens"),
 )
 def attention_work(params: Params) -> Measured:
-    """Return the FLOPs of attention scores and weighted sum."""
+    """Return the FLOPs of attention scores and weighted sum, all layers; multiply-add is 2.
+
+    For the number of tokens in `params`.
+    """
     return wrap_exact(
         cost.flops(parse_settings(params, Config), parse_n_tokens(params))[
             "scores and weighted sum"
@@ -185,7 +188,7 @@ def attention_work(params: Params) -> Measured:
     takes=(*names_of(Config), "tokens"),
 )
 def block_work(params: Params) -> Measured:
-    """Return the FLOPs of all matrix products of the block."""
+    """Return the FLOPs of all matrix products of all blocks, for the tokens in `params`."""
     return wrap_exact(
         sum(cost.flops(parse_settings(params, Config), parse_n_tokens(params)).values())
     )
@@ -197,7 +200,10 @@ def block_work(params: Params) -> Measured:
 def measure_passes(
     params: Params, measure: Callable[[Pass], float], text: Sequence[str] = TEXT
 ) -> dict[int, float]:
-    """Return seed -> measure(pass of a text), for ten seeds of random weights."""
+    """Return seed -> measure(pass of a text), for ten seeds of random weights.
+
+    The seed in `params` is not used.
+    """
     config = parse_settings(params, Config)
     return {seed: measure(forward(config.replace(seed=seed), list(text), CPU)) for seed in SEEDS}
 
@@ -211,7 +217,7 @@ def measure_passes(
     takes=names_of(Config),
 )
 def largest_weight(params: Params) -> Measured:
-    """Return the mean of each query's largest attention weight, by seed."""
+    """Return the mean largest attention weight of queries, heads and layers (share), by seed."""
 
     def largest(p: Pass) -> float:
         return (
@@ -230,7 +236,10 @@ def largest_weight(params: Params) -> Measured:
     takes=names_of(Config),
 )
 def silent(params: Params) -> Measured:
-    """Return the share of hidden units of the first layer's FFN that are exactly 0, by seed."""
+    """Return the share of hidden values of the first layer's FFN that are exactly 0, by seed.
+
+    Over real tokens and units together.
+    """
 
     def zeros(p: Pass) -> float:
         return (p.sites["mlp_post"][0][: p.n_real] == 0).double().mean().item()
@@ -245,7 +254,7 @@ def silent(params: Params) -> Measured:
     takes=names_of(Config),
 )
 def turned(params: Params) -> Measured:
-    """Return the largest change of a token's output when the word order is reversed, by seed."""
+    """Return the largest change of a token's output if word order is reversed, or 0, by seed."""
 
     def difference(p: Pass) -> float:
         table = compare_word_orders(p)
@@ -258,7 +267,7 @@ def turned(params: Params) -> Measured:
 
 
 def measure_stream(params: Params, statistic: str, within: Within) -> Measured:
-    """Return a statistic of the stream after the last pass by seed, with its curve over passes.
+    """Return a statistic after the last pass by seed, with its curve over passes from 0 (input).
 
     Args:
         params: Settings of Config and Depth.
@@ -305,7 +314,7 @@ reading.add(
     takes=names_of(Config, Depth),
 )
 def gradient(params: Params) -> Measured:
-    """Return the gradient norm before the first pass relative to that after the last, by seed."""
+    """Return gradient norm before the first pass ÷ after the last, by seed, with its curve."""
     config = parse_settings(params, Config)
     depth = parse_settings(params, Depth)
     curve = {}
@@ -351,7 +360,10 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     takes=NAMES,
 )
 def accuracy(params: Params) -> Measured:
-    """Return the accuracy by seed of params' study, task and variant, with its curve over steps."""
+    """Return the accuracy (share) by seed of params' study, task and variant, with its curve.
+
+    A diverged run has that of chance; the curve is over steps.
+    """
     curve = {
         seed: {row.step: row.accuracy for row in rows}
         for seed, rows in training_rows(params).items()
@@ -368,7 +380,7 @@ def accuracy(params: Params) -> Measured:
     takes=NAMES,
 )
 def loss(params: Params) -> Measured:
-    """Return the mean loss of the last tenth of the steps by seed, with its curve over steps."""
+    """Return the mean loss (nats) of the last tenth of the steps by seed, with its curve."""
     curve = {
         seed: {row.step: row.loss for row in rows} for seed, rows in training_rows(params).items()
     }
@@ -385,7 +397,10 @@ def loss(params: Params) -> Measured:
     takes=("task", "variant"),
 )
 def accuracy_at_own_rate(params: Params) -> Measured:
-    """Return the accuracy at tuned learning rates: mean and interval, no values by seed."""
+    """Return the accuracy at tuned rates, from a shipped summary: mean and interval alone.
+
+    Of params' task and variant in the study own_learning_rates. Raises ConfigError.
+    """
     table = read_summary(table_of("own_learning_rates"))
     rows = table[
         (table.task == params.get("task")) & (table.variant == params.get("variant", BASELINE))
@@ -409,7 +424,7 @@ def shipped_bench() -> Bench:
 
 
 def find_head(params: Params) -> Cut:
-    """Parse the parameter "head": "2.3" is head 3 of layer 2. Raises ConfigError."""
+    """Parse params' "head": "2.3" is head 3 of layer 2, from 0 in a Cut; ConfigError if unknown."""
     config = shipped_bench().model.config
     heads = {
         f"{cut.layer + 1}.{(cut.head or 0) + 1}": cut
@@ -433,9 +448,9 @@ def find_head(params: Params) -> Cut:
     takes=["head"],
 )
 def reads_subject(params: Params) -> Measured:
-    """Return the shipped model's attention, verb to subject, in params' head ("2.3"): no values.
+    """Return attention (share) from verb to subject in the shipped model's head ("2.3"): no values.
 
-    Mean and interval over sentences only.
+    Mean and interval over sentences.
     """
     cut = find_head(params)
     (head_reading,) = [
@@ -464,7 +479,7 @@ def reads_subject(params: Params) -> Measured:
     takes=["head"],
 )
 def without_head(params: Params) -> Measured:
-    """Return the change in the shipped model's accuracy without params' head, by sentence."""
+    """Return the shipped model's accuracy without params' head − with it, by sentence index."""
     bench = shipped_bench()
     effect = knocked_out(bench, (find_head(params),), "zero")
     comparison = compare_texts(effect, bench.baseline, "accuracy")
@@ -485,7 +500,10 @@ def without_head(params: Params) -> Measured:
     takes=["text", "word", "temperature"],
 )
 def next_word(params: Params) -> Measured:
-    """Return the shipped model's probability of a word after a text at a temperature, by params."""
+    """Return the shipped model's probability of params' word after text at temperature.
+
+    ConfigError for an unknown word.
+    """
     bench = shipped_bench()
     vocabulary = bench.model.vocabulary
     word = params.get("word", "")

@@ -37,7 +37,7 @@ def _row_svg(y: float, boxes: int, height: float, kind: str, width: float = WIDT
 
 
 def _read_parameter(lesson: Lesson, name: str) -> list[str]:
-    """Return one parameter of each value that a lesson shows; "" where it lacks."""
+    """Return one parameter of each value that a lesson shows, in order; "" where one lacks it."""
     return [lesson.values[value].params.get(name, "") for value in lesson.shown]
 
 
@@ -93,7 +93,7 @@ def _removed_heads_svg(lesson: Lesson) -> str:
 
 
 def _make_formula(words: str) -> Callable[[Lesson], str]:
-    """Return a function that draws the same formula for every lesson."""
+    """Return a function that draws this text as the formula of any lesson, as part of an SVG."""
     return lambda _: text(WIDTH / 2, 46, words, "middle formula")
 
 

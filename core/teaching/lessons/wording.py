@@ -27,7 +27,9 @@ SURE_ENOUGH = 2  # the level from which somebody was sure
 
 
 def format_number(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format a number with its unit: "83 %", "−39.5 points", "49,984", "8.0 times".
+    """Format a share as "83 %" or "−39.5 points", or a number as "49,984", "8.0 times".
+
+    NaN gives words that say so.
 
     Args:
         value: Percent and points are given as shares: 0.83 for "83 %".
@@ -42,7 +44,7 @@ def format_number(value: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
 
 
 def format_interval(interval: Interval, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format an interval with its unit (a key such as "percent"): "78 to 86 %"."""
+    """Format an interval, shares for "percent" and "points", with its unit: "78 to 86 %"."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return words["no_number"]
     low = _format_plain(interval.low, unit, words)
@@ -51,7 +53,10 @@ def format_interval(interval: Interval, unit: str, words: Words = ENGLISH_WORDS)
 
 
 def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format a predicted range without trailing zeros: "0 to 5 %"."""
+    """Format a predicted range without trailing zeros: "0 to 5 %", given as shares (0 to 0.05).
+
+    Points are given as they are.
+    """
     factor = 100 if unit == "percent" else 1
     ends = [f"{round(factor * end, 9):g}".replace(".", words["decimal"]) for end in (low, high)]
     return _add_unit(unit, words["from_to"].format(low=ends[0], high=ends[1]), words)
@@ -63,7 +68,10 @@ def _add_unit(unit: str, text: str, words: Words) -> str:
 
 
 def _format_plain(value: float, unit: str, words: Words) -> str:
-    """Format a number for its unit, without it, in the language's separators; shares × 100."""
+    """Format a number without its unit in the language's separators; shares × 100.
+
+    Points have 1 decimal, counts none.
+    """
     if unit == "percent":
         text = fixed(100 * value, 0 if value in (0, 1) or 0.1 <= value <= 0.9 else 1)
     elif unit == "points":
@@ -87,7 +95,9 @@ def describe_sample(measured: Measured, words: Words) -> str:
 
 
 def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
-    """Replace {name} and {name:range} in a lesson's text by measured values.
+    """Replace {name} and {name:range} in a text by a measured value or its interval.
+
+    With `out` also {outcome}, the predicted number. Unknown names raise KeyError.
 
     Args:
         text: The text.
@@ -114,7 +124,7 @@ def fill_in(text: str, lesson: Lesson, out: Outcome | None = None) -> str:
 
 
 def describe_answer(lesson: Lesson, answer: Answer) -> str:
-    """Describe a prediction: "grows several times", "40 to 60 %", "pre-norm > no norm"."""
+    """Describe a prediction as plain text: "grows several times", "40 to 60 %", "A > B"."""
     prediction = lesson.prediction
     assert prediction is not None
     if prediction.kind == "number":
@@ -128,7 +138,7 @@ def describe_answer(lesson: Lesson, answer: Answer) -> str:
 
 
 def describe_outcome(lesson: Lesson, out: Outcome, words: Words) -> str:
-    """Describe a result with its interval: "83 % (95 % interval 79 to 86 %, 10 seeds)"."""
+    """Describe a result: "83 % (95 % interval 79 to 86 %, 10 seeds)", or a rank, largest first."""
     prediction = lesson.prediction
     assert prediction is not None
     if prediction.kind == "rank":
@@ -158,7 +168,7 @@ def name_result(lesson: Lesson, words: Words) -> str:
 
 
 def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
-    """Describe which neighbours of a rank do not differ significantly; "" if all do."""
+    """Describe in sentences which neighbours of a rank do not differ; "" if none, or no rank."""
     prediction = lesson.prediction
     assert prediction is not None
     tied = undecided_pairs(list(prediction.ranked), out) if prediction.kind == "rank" else []
@@ -176,7 +186,10 @@ def describe_ties(lesson: Lesson, out: Outcome, words: Words) -> str:
 
 
 def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
-    """Return the explanation of the result, and what it means for the stored prediction."""
+    """Return the explanation of the result, and what it means for the stored prediction.
+
+    Sentences as the lesson's file has them.
+    """
     prediction = lesson.prediction
     assert prediction is not None
     result = verdict(prediction, entry.answer, out)
