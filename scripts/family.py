@@ -47,10 +47,10 @@ SLICE = 256  # sentences at once
 
 
 def measure_model(opened: Opened, n_texts: int = SENTENCES) -> pd.DataFrame:
-    """Measure a model; return a table with the columns meter, at, value, n.
+    """Measure a model; return a table: meter (accuracy, …), at (distance, head), value, n.
 
-    Accuracy at the main verb, over all sentences and by distance; perplexity; each head's attention
-    to the subject across a distractor.
+    Accuracy (share) at the main verb, over all sentences and by distance; perplexity; each head's
+    attention to the subject across a distractor.
     """
     bench = Bench(opened, questions(opened, n_texts))
     right = bench.baseline.correct
@@ -114,7 +114,7 @@ def train_member(member: str, seed: int) -> bytes:
 
 
 def train_what_is_missing(folder: Path, seeds: list[int]):
-    """Train the members whose files are missing, then write the checksums of all."""
+    """Train the members whose files are missing, then write all files' checksums to SHA256SUMS."""
     folder.mkdir(parents=True, exist_ok=True)
     for member, seed in ((member, seed) for seed in seeds for member in members()):
         file = folder / file_of(member, seed)
@@ -131,7 +131,10 @@ def train_what_is_missing(folder: Path, seeds: list[int]):
 
 
 def measure_members(folder: Path) -> pd.DataFrame:
-    """Measure each stored member, and the baseline ablated like it; return one table."""
+    """Measure each stored member, and the baseline ablated like it; return one table.
+
+    Columns: member, how, seed, steps, meter, at, value, n.
+    """
     parts = []
     for member, seed in read_shipped(folder):
         model = open_member(member, seed, folder)

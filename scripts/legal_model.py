@@ -86,7 +86,7 @@ NAME = "Legal sentences"
 
 
 def draw_batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Draw a batch of sentences whose beginnings are not held out, some with a gap.
+    """Draw sentences whose beginnings are not held out, some with a gap: tokens and targets.
 
     Returns:
         Tokens and targets, int64 (n_texts, 28). Unknown words are read but never asked for.
@@ -120,7 +120,7 @@ def draw_batch(stream: torch.Generator, n_texts: int) -> tuple[torch.Tensor, tor
 
 
 def with_fitting_predicates(words: list[str], draws: list[float]) -> list[str]:
-    """Replace each predicate by the one of its noun where its draw, from 0 to 1, is below GOES.
+    """Replace each predicate by its noun's where its draw, in order, is below GOES; in a copy.
 
     Args:
         words: One sentence.
@@ -138,7 +138,7 @@ def with_fitting_predicates(words: list[str], draws: list[float]) -> list[str]:
 
 
 def with_gap(words: list[str], where: float, removed: float, inserted: float) -> list[str]:
-    """Replace adjacent words by unknown ones; draws from 0 to 1 say where and how many.
+    """Return a sentence with adjacent words replaced by unknown ones, by draws from 0 to 1.
 
     Subject, verb and marks are spared. A sentence that would be too long stays as it is.
 

@@ -64,7 +64,10 @@ def gallery(context):
 
 
 def result_table(context: ClaimsContext) -> pd.DataFrame:
-    """Return the table of results, one row per claim: claim, paper, number, …, verdict."""
+    """Return results: claim, paper, number, smallest, alike, mean, low, high, seeds, verdict.
+
+    A row for each claim, in its own unit (a share where it is about accuracies).
+    """
     rows = []
     for name, result in context.results.items():
         claim_shown = claim[name]

@@ -117,7 +117,7 @@ def describe_accuracy(baseline: Side, without: Side, is_removed: bool) -> str:
 
 
 def format_probability(chance: float) -> str:
-    """Format a probability as a percentage with two digits: 0.025 becomes "2.5 %"."""
+    """Format a probability as a percentage: 0.42 becomes "42 %", less than 0.1 two digits."""
     return f"{100 * chance:.0f} %" if chance >= 0.1 else f"{100 * chance:.2g} %"
 
 
@@ -268,7 +268,7 @@ WRAPPED = """<style>
 
 
 def experiments_on(page_shown: Page) -> list:
-    """Return the experiments of a page: title, question, link parameters."""
+    """Return the experiments of a page as tuples: title, question, link parameters (a dict)."""
     if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, best_reader(SHIPPED)))
         return [

@@ -77,7 +77,7 @@ class OneByOne(Mapping):
 
 
 def describe_farthest(table, passes: Mapping[str, PassSummary]) -> str:
-    """Describe the variant farthest from the baseline, and those without a distance."""
+    """Describe the variant with the greatest column distance, and those without a distance."""
     if len(table) == 1:
         return "Choose an ablation above." if is_movable("variants") else "Nothing to compare with."
     base, *others = passes
@@ -127,7 +127,10 @@ SHORT = {
 
 
 def draw_statistics(table):
-    """Draw the table of statistics, one row per variant, and offer it for export."""
+    """Draw the table of statistics, one row per variant, and offer it for export.
+
+    It has a column variant and one per statistic.
+    """
     offer_table("Baseline and variants", lambda: table)
     columns = [
         "distance",

@@ -81,7 +81,10 @@ class BlockConfig(Config):
 
     @classmethod
     def scope(cls, name: str, choices: Mapping[str, str]) -> str:
-        """Return the prefix of a setting's key in the store; "Config" if shared with Depth."""
+        """Return the prefix of a setting's key in the store: "Config", shared with Depth, or own.
+
+        Shared are settings of the model while choices have random weights.
+        """
         if choices.get("BlockConfig.weights") == "random" and name in Config.settings():
             return "Config"
         return "BlockConfig"
@@ -92,7 +95,7 @@ class BlockConfig(Config):
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
     def trained_values(self, name: str) -> list[Any] | None:
-        """Return the values of a setting that trained models have; None if all are allowed."""
+        """Return a setting's values in trained models, and its own; None for random weights."""
         if self.weights == "random":
             return None
         if name == "seed":
@@ -100,7 +103,10 @@ class BlockConfig(Config):
         return sorted({*family.values(name), getattr(self, name)})
 
     def choices(self, name: str) -> list[str]:
-        """Return a setting's menu entries for which weights exist, and its current value."""
+        """Return a setting's menu entries (keys) for which weights exist, and its current value.
+
+        All for random weights.
+        """
         offered = super().choices(name)
         if self.weights == "random" or name == "weights":
             return offered
@@ -124,7 +130,7 @@ class BlockConfig(Config):
 
 @lru_cache(maxsize=16)
 def _without_weights(seed: int, shipped: tuple[tuple[str, int], ...]) -> list[str]:
-    """Return switches whose other value has no trained weights; `shipped` only keys the cache.
+    """Return switches (names) whose other value has no trained weights, as removal after training.
 
     Args:
         seed: Seed of the trained model.
@@ -244,7 +250,7 @@ class BlockContext:
         return available, [*notes, *left_out]
 
     def _why_broken(self, variant: Variant) -> str:
-        """Return why a variant's checkpoint cannot be opened, or "". Raise for the baseline's."""
+        """Return why a variant's checkpoint cannot be opened, or "". Raise it for the baseline."""
         if self.kind == "random":
             return ""  # there is no file
         try:
@@ -257,7 +263,10 @@ class BlockContext:
 
 
 def pin_whole_model(config: Config, pins: Pins) -> Pins:
-    """Return the pins with the full trained model, at this config's seed, as the baseline."""
+    """Return the pins with the full trained model, at this config's seed, as the baseline.
+
+    Pinned variants stay.
+    """
     input_settings = {
         name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")
     }

@@ -67,7 +67,10 @@ def weights_controls() -> list[Control]:
 
 
 def _switch_weights(weights_kind: str):
-    """Switch to this kind of weights (a callback); reset all settings if it lacks such a model."""
+    """Switch to this kind of weights (a callback); reset all settings if it lacks such a model.
+
+    It does so without a message.
+    """
     before = settings_of(BlockConfig)
     settings = {
         name: getattr(before, name) for name in before.settings() if not before.follows(name)
@@ -92,12 +95,15 @@ def carried_settings(config: BlockConfig) -> list[str]:
 
 
 def baseline(weights_kind: str, config: Config) -> Config:
-    """Return the baseline's config: `config` for random weights, else the full trained model's."""
+    """Return the baseline's config: `config` for random weights, else the trained model's.
+
+    The trained one has the seed of `config`.
+    """
     return config if weights_kind == "random" else family.BASELINE.replace(seed=config.seed)
 
 
 def availability_check(weights_kind: str) -> Callable[[str, Config], bool] | None:
-    """Return a function (change as text, config) -> whether weights exist; None if all do."""
+    """Return a function (change as text, baseline) -> whether weights exist; None if all do."""
     if weights_kind == "random":
         return None
     members = tuple(family.list_shipped())
@@ -116,6 +122,6 @@ def _has_weights(
 
 
 def draw_unknown_tokens(weights_kind: str, tokens: Sequence[str]):
-    """Draw a notice on tokens that weights of this kind do not know; nothing without any."""
+    """Draw a notice on those of a text's tokens that weights of this kind do not know, if any."""
     _, numbers = weights[weights_kind].look_up_ids(tokens)
     draw_unknown_words(tokens, [index for index, number in enumerate(numbers) if number is None])

@@ -103,7 +103,7 @@ def _draw_kv_cache(config, tokens: int, dtype: str):
 
 
 def _draw_timing(forward_pass):
-    """Time the forward pass now and draw the median of 15 passes in ms."""
+    """Time the forward pass now, on each call, and draw the median of 15 passes in ms."""
     machine = forward_pass.machine
     tokens = forward_pass.tokens[: forward_pass.n_real]
     call = build_plain_run(forward_pass.config, tokens, machine, forward_pass.kind)

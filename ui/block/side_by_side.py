@@ -26,7 +26,7 @@ from ui.shared.base import views_of_tab
 
 
 def summary_html(forward_pass: Pass) -> str:
-    """Return HTML below a diagram: parameter count, tokens, FLOPs and time of a pass."""
+    """Return HTML below a diagram: parameter count, tokens, FLOPs and the pass's timing."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())
@@ -49,6 +49,8 @@ LOCKED = "Components are locked by the link you opened."
 
 def draw_with_and_without(context: BlockContext, draw_notes: Callable[[], None]):
     """Draw the block diagram and the open view, for the baseline and the selected variant.
+
+    Without a variant the baseline alone.
 
     Args:
         context: Pass, variants and view settings of the page.
@@ -131,7 +133,7 @@ def _draw_view(
 
 
 def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
-    """Return the link parameter "beside"; set it to "now" when the settings become a variant."""
+    """Return the parameter "beside"; when the settings become a variant, set it to "now", rerun."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")

@@ -106,7 +106,7 @@ def _write_calculation(norm_name: str, value: float, statistics: dict) -> str:
 
 
 def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_values) -> str:
-    """Return a norm's formula text with the numbers filled in, or "" if it has none.
+    """Return a norm's "formula" or "worked" text with the numbers filled in, or "" without one.
 
     Args:
         norm_name: Key of the norm.

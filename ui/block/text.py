@@ -49,7 +49,10 @@ def text(context):
 
 
 def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tokens: int) -> str:
-    """Return a sentence on the vocabulary sampled from and on the context length."""
+    """Return sentences on the vocabulary sampled from and on the context length.
+
+    `n_tokens` counts prompt and generated words.
+    """
     from_what = f"Sampled from a vocabulary of {count(len(vocabulary), 'token')}"
     if weights_kind == "random":
         from_what = (
@@ -62,7 +65,7 @@ def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tok
 
 
 def _describe_token(forward_pass, vocabulary, steps, step_index: int, look) -> str:
-    """Return a sentence on the opened token: its probabilities, context and shading."""
+    """Return sentences on generated token `step_index`, from 0: probabilities, context, shading."""
     step = steps[step_index]
     before = forward_pass.n_real + step_index
     sentence = (

@@ -98,7 +98,7 @@ class DepthContext:
 
     @LazyProperty
     def journeys(self) -> dict[str, Journey]:
-        """Journey of each variant by name, the baseline first; cached."""
+        """Journey of each variant by name (no attention), the baseline first; cached."""
         return self._travel_all(0)
 
     @LazyProperty
@@ -114,7 +114,10 @@ class DepthContext:
         )
 
     def _travel_all(self, cells_to_play: int) -> dict[str, Journey]:
-        """Compute the journey of each variant by name, and report progress after each."""
+        """Compute the journey of each variant by name, in order, and report progress after each.
+
+        `cells_to_play`: attention weights per pass to record; 0 for none.
+        """
         journeys = {}
         models = count(len(self.variants), "model")
         for done, variant in enumerate(self.variants):
@@ -125,7 +128,7 @@ class DepthContext:
     def travel(self, config: Config, cells_to_play: int = 0) -> Journey:
         """Compute the journey of a config's tokens through all passes, with these settings.
 
-        Rounding is not checked while a slider moves.
+        It is not cached. Rounding is not checked while a slider moves.
 
         Args:
             config: Settings of the model.

@@ -66,7 +66,7 @@ def why_incomplete(gradients_of_variant: Gradients) -> str | None:
 
 
 def describe_ratios(by_variant: dict[str, Gradients]) -> str:
-    """Describe each variant's ratio of gradient norms, input / output."""
+    """Describe each variant's ratio of gradient norms, input / output, and why some have none."""
     factors = []
     without = []
     for name, travel in by_variant.items():
@@ -146,7 +146,7 @@ def draw_weight_gradients(context, by_variant):
 
 
 def describe_largest(tables_by_variant, shared: bool) -> str:
-    """Describe which weight has the largest gradient in each variant.
+    """Describe which weight has the largest finite gradient in each variant.
 
     Args:
         tables_by_variant: Variant's name -> table of weights and gradient norms.

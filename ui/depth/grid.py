@@ -86,7 +86,10 @@ def draw_grid_controls(context):
 
 
 def _set_entries(axis: str, entries: list[str]):
-    """Set the entries of an axis; show a toast if the grid would be too large (a callback)."""
+    """Set the entries (texts) of an axis, a setting; a toast if the grid would be too large.
+
+    A callback; then nothing changes.
+    """
     chosen = Axes(value("grid")).chosen | {axis: tuple(entries)}
     size = count_variants(chosen)
     if size > MOST:  # and the pill goes out again, since the grid has not changed
@@ -99,7 +102,7 @@ def _set_entries(axis: str, entries: list[str]):
 
 
 def describe_grid(results, statistic_name) -> str:
-    """Return a sentence on the grid's range, its diverged variants and the largest effect."""
+    """Return a sentence on a grid's range, its diverged variants and the largest effect."""
     ends = results.final_values(statistic_name)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):
@@ -128,7 +131,10 @@ def describe_grid(results, statistic_name) -> str:
 
 
 def _describe_ties(ends, index) -> str:
-    """Describe how many other variants end at the value of variant `index`, from 0; "" for none."""
+    """Describe how many other variants end at the value of `index`, from 0; "" for none.
+
+    `ends` has the last value of each variant.
+    """
     same = int(np.isclose(ends, ends[index], rtol=1e-4, atol=0).sum()) - 1
     if not same:
         return ""
@@ -177,7 +183,7 @@ def _axis_word(axis) -> str:
 
 
 def split_axes(results) -> tuple[list[str], list[str]]:
-    """Split the axes into (rows, columns), with about 1.5 rows per column."""
+    """Split the names of axes, in order, into (rows, columns), with about 1.5 rows per column."""
     axes = list(results.axes)
     sizes = [len(results.axes[axis]) for axis in axes]
     cuts = range(len(axes) + 1)
@@ -186,7 +192,7 @@ def split_axes(results) -> tuple[list[str], list[str]]:
 
 
 def _combinations(results, axes: list[str]) -> list[tuple[str, ...]]:
-    """Return the combinations of these axes that occur in the grid, in order."""
+    """Return the combinations of these axes' values (texts) in the grid, in the axes' order."""
     shown_combinations = {tuple(entry[axis] for axis in axes) for entry in results.entries}
     return [
         combination
@@ -269,7 +275,7 @@ def draw_ranked(context, results, statistic_name):
 
 
 def _heatmap_options(context, statistic_name, note) -> dict:
-    """Return the heatmap arguments that both layouts of the grid share."""
+    """Return the heatmap arguments that both layouts share; `note` stands after the quantity."""
     label = statistic.label(statistic_name)
     words: dict[str, Any] = {
         "quantity": f"{label} ({note})",

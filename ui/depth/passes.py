@@ -58,7 +58,7 @@ def _question(context) -> str:
 
 
 def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
-    """Draw curves of statistics over passes, with a line for each variant.
+    """Draw curves of statistics over passes, a panel each, with a line for each variant.
 
     Args:
         key: Key of the component.
@@ -85,7 +85,7 @@ def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None
 
 
 def _natural_range(name: str, journeys) -> tuple[float, float] | None:
-    """Return the (low, high) of a statistic's natural range and the data; None without one."""
+    """Return (low, high) of a statistic's natural range, widened to the data; None without one."""
     if statistic[name].most is None:
         return None
     values = np.concatenate([journey.values_of(name) for journey in journeys.values()])
@@ -166,7 +166,7 @@ def play(context):
 
 
 def _draw_matrix_controls(context, journeys) -> list[str]:
-    """Draw controls, title and legend of matrices. Return the labels of their rows."""
+    """Draw controls, title and legend of matrices; return a label per variant, for their rows."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
     title = "Token similarity"
@@ -190,7 +190,7 @@ def _draw_matrix_controls(context, journeys) -> list[str]:
 
 
 def _matrix_arguments(look, alt_end: str) -> dict:
-    """Return the heatmap arguments for the matrix that is shown.
+    """Return the heatmap arguments for the matrix shown; `alt_end` ends the alternative text.
 
     Args:
         look: View settings of the page.
@@ -217,7 +217,10 @@ def _matrix_arguments(look, alt_end: str) -> dict:
 
 
 def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
-    """Return the matrix of one pass, (T, T) or None, and a text on it, such as "0.52 bits"."""
+    """Return the matrix after a pass, (T, T) or None where diverged or without, and a note.
+
+    The note is such as "0.52 bits".
+    """
     is_gone = journey.diverged is not None and journey.diverged <= pass_index
     note = f"diverged at pass {journey.diverged}"
     if look.matrix == "alike":
@@ -240,7 +243,7 @@ def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
 
 
 def _describe_pass(context, journeys, pass_index: int) -> str:
-    """Return a sentence on RMS and similarity of every variant at one pass."""
+    """Return sentences on RMS and similarity of every variant at a pass; 0 is the input."""
     sentences = []
     for variant in context.variants:
         journey = journeys[variant.name]

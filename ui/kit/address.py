@@ -29,7 +29,7 @@ TAKEN = "secrets_taken"
 
 
 def take_address():
-    """Store the address's secrets in the session, and a teacher's limits if it has none yet."""
+    """Store the address's secrets in the session, for pop_secret(), and its limits if first."""
     link = st.query_params.to_dict()
     current = session()
     secrets = {name: link[name] for name in SECRETS if name in link}
@@ -48,7 +48,10 @@ def pop_secret(name: str) -> str | None:
 
 
 def read_link() -> dict[str, str]:
-    """Return the parameters of the address that are settings, name -> text."""
+    """Return the address's parameters, name -> text, without secrets, limits and menu's marks.
+
+    Unknown names are included.
+    """
     no_settings = (*SECRETS, MENU, PRESENT, limits.PARAMETER)
     return {
         name: text for name, text in st.query_params.to_dict().items() if name not in no_settings
@@ -56,7 +59,7 @@ def read_link() -> dict[str, str]:
 
 
 def is_back() -> bool:
-    """Return whether the browser goes back or forward to this page."""
+    """Return whether the browser came to this page by going back or forward, not by the menu."""
     return get_script_run_ctx().is_history_navigation and MENU not in st.query_params
 
 

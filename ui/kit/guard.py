@@ -64,7 +64,7 @@ class Bar:
         self.next = time.monotonic() + AFTER
 
     def draw(self, share: float | None, description: str):
-        """Draw the share done (0 to 1) after 1 s, at most every 0.3 s; give up this run's turn."""
+        """Draw the share done (None: 0) after 1 s, at most every 0.3 s; let other runs compute."""
         turns.give_up_turn()
         now = time.monotonic()
         if now < self.next:
@@ -81,7 +81,7 @@ class Bar:
 
 @contextmanager
 def show_progress():
-    """Draw a progress bar for computations inside that take more than a second."""
+    """Draw a progress bar while computations inside report (core's report_to); yield nothing."""
     bar = Bar()
     with report_to(bar.draw):
         yield
@@ -89,7 +89,7 @@ def show_progress():
 
 
 def showing_errors(call):
-    """Wrap a function so that its errors are drawn as messages; for dialogs."""
+    """Return the function wrapped: errors are drawn as messages, with None as result."""
 
     @functools.wraps(call)
     def safe(*args, **named):
@@ -100,7 +100,7 @@ def showing_errors(call):
 
 
 def fragment(call, run_every: float | None = None):
-    """Turn a function into a Streamlit fragment that draws its errors as messages."""
+    """Return the function as a Streamlit fragment to call; its errors are drawn as messages."""
     return st.fragment(run_every=run_every)(showing_errors(call))
 
 

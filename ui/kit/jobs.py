@@ -43,12 +43,12 @@ class StartedTrainings(Compared):
 
     @property
     def every_state(self) -> dict:  # type: ignore[override]  # a field of a finished comparison
-        """State of each training, by model's name and seed."""
+        """State of each training, by (model's name, seed)."""
         return self.job.states
 
     @property
     def going(self) -> bool:
-        """Whether the job is still running."""
+        """Whether the job still runs: not complete, stopped or failed."""
         return not self.job.done
 
 
@@ -66,12 +66,15 @@ def wait_for_first_point(trainings: StartedTrainings):
 
 
 def last_trainings() -> StartedTrainings | None:
-    """Return the trainings that this user started last, running or not; None without any."""
+    """Return the trainings that this user started last, of any plan; None without any."""
     return session().kept.get(RUNNING)
 
 
 def start_training(plan: Plan):
-    """Start a plan in place of the user's training, or store why it is refused (see refused())."""
+    """Start a plan in place of the user's training, or store why it is refused (see refused()).
+
+    Refused is what exceeds time or memory; then the old training goes on.
+    """
     pool = workers()
     remembered = session().kept
     before = last_trainings()
@@ -92,7 +95,7 @@ def start_training(plan: Plan):
 
 
 def reason_refused(plan: Plan) -> str:
-    """Return why start_training() refused this plan when it was last called, or ""."""
+    """Return why start_training() last refused exactly this plan, or ""."""
     refused_job, why = session().kept.get(REFUSED, (None, ""))
     return why if refused_job == plan else ""
 
@@ -104,7 +107,7 @@ def stop():
 
 
 def resume():
-    """Continue the user's training after a stop, if there is one."""
+    """Continue the user's stopped training where it was; do nothing without one."""
     if last_trainings():
         last_trainings().job.resume()
 
@@ -143,7 +146,7 @@ def show_progress_elsewhere():
 
 
 def _show_progress(trainings: StartedTrainings):
-    """Poll the job and draw its status; rerun the page when it has ended (a fragment)."""
+    """Poll the job, which keeps it alive, and draw its status; rerun the page at its end."""
     trainings.job.poll()
     _draw_status(trainings)
     if not trainings.going:

@@ -56,7 +56,10 @@ class Limits:
         return NEXT.join(parts)
 
     def views_of(self, page_key: str) -> list[str]:
-        """Return the views of a page that can be opened; [] if all can."""
+        """Return the views of a page that can be opened; [] if all can.
+
+        A page that the limits do not name has all views.
+        """
         return [
             view.removeprefix(f"{page_key}.")
             for view in self.views
@@ -64,10 +67,7 @@ class Limits:
         ]
 
     def names_locked_by_link(self, kinds: tuple[type[Settings], ...]) -> set[str]:
-        """Return the names of these classes' settings that the teacher's link locks.
-
-        Settings of how a view looks are never locked.
-        """
+        """Return the settings of these classes that the link locks: all but freed and look ones."""
         settings = {name: setting for kind in kinds for name, setting in kind.settings().items()}
         return {
             name
@@ -78,7 +78,10 @@ class Limits:
     def apply(
         self, page_key: str, params: Mapping[str, str], kinds: tuple[type[Settings], ...]
     ) -> dict[str, str]:
-        """Return a page's parameters, with the link's values where settings or views are locked."""
+        """Return a copy of a page's parameters, with the link's values where locked.
+
+        Settings that are not locked keep theirs; a locked view becomes the first allowed one.
+        """
         locked = self.names_locked_by_link(kinds)
         params = {name: text for name, text in params.items() if name not in locked}
         params |= {name: text for name, text in self.link.items() if name in locked}

@@ -79,7 +79,7 @@ _WORDS = {
 
 
 def explain_terms(*texts: str) -> str | None:
-    """Return Markdown that explains the glossary terms in these texts; None without any."""
+    """Return Markdown on the glossary terms in these texts (each text anew); None without any."""
     terms = [term for term, word in _WORDS.items() if any(map(word.search, texts))]
     return "\n\n".join(f"**{term[0].upper()}{term[1:]}**: {TERMS[term]}" for term in terms) or None
 
@@ -129,7 +129,7 @@ def _load_driver():
 
 @contextmanager
 def page(current: Page):
-    """Draw all inside as this page, with errors as messages; stop if a link forbids the page."""
+    """Set up this page and draw all inside, errors as messages; st.stop() if a link forbids it."""
     st.set_page_config(
         page_title=f"{current.name} · Ablation Lab",
         page_icon=ICON,
@@ -156,7 +156,7 @@ def page(current: Page):
 
 
 def draw_head(current: Page, *rows: list[Control], beside_title: Sequence[Control] = ()):
-    """Draw a page's title, controls beside it, and rows of controls below it."""
+    """Draw a page's title, controls beside it, and below it each of `rows` as a row."""
     draw_bar("head", [title(current.name), *beside_title], *rows)
 
 
@@ -224,7 +224,7 @@ def warn(*notes: str):
 
 
 def figure(title: str, sentence: str, weights_note: str = "", other_texts=()):
-    """Draw the text above a picture: title, sentence and source of weights.
+    """Draw the text above a picture: title, finding, source of weights; `other_texts` for help.
 
     The sentence is also stored as text alternative of the next picture.
 
@@ -245,7 +245,7 @@ def figure(title: str, sentence: str, weights_note: str = "", other_texts=()):
 
 
 def draw_finding(sentence: str, weights_note: str = ""):
-    """Draw a sentence below a picture, and the source of weights."""
+    """Draw a sentence below a picture, and the source of weights; it is not announced."""
     if sentence and side_by_side.shows_difference():
         sentence = f"Variant: {sentence}"
     line = "  \n" if side_by_side.has_full_width() else " "
@@ -257,7 +257,7 @@ FIT = {"type": "fit", "contains": "padding"}  # axes and titles are part of a ch
 
 
 def chart(spec: dict, table, alt: str, height: int | None = None):
-    """Draw a Vega-Lite chart of a table, and offer the table for export under the name `alt`.
+    """Draw a Vega-Lite chart of a table; offer the table for export, named by its `alt` text.
 
     Args:
         spec: Specification without data.
@@ -296,7 +296,7 @@ def chart(spec: dict, table, alt: str, height: int | None = None):
 
 
 def table(data, alt: str, exported=None, **options):
-    """Draw a table and offer it for export under the name `alt`. Return st.dataframe's result.
+    """Draw a table, offer it (or `exported`) under the name `alt`; return st.dataframe's result.
 
     Args:
         data: Table or Styler to draw.
@@ -323,7 +323,7 @@ def style_numbers(frame, formats: dict[str, str]):
 
 
 def _column_settings(data, given: dict) -> dict:
-    """Return column settings for st.dataframe: the given ones, with help from the glossary."""
+    """Return column settings for st.dataframe: `given` (label, config, None), glossary help."""
     columns = {
         name: {"help": explain_terms(str(name))}
         for name in data.columns

@@ -53,12 +53,12 @@ class Page:
 
     @property
     def views(self) -> Menu:
-        """Menu of its views, imported on demand."""
+        """Menu of its views: name -> function that draws the view, imported on demand."""
         return importlib.import_module(f"ui.{self.key}").view
 
     @property
     def groups(self) -> dict[str, list[str]]:
-        """Its tabs, label to views; empty if each view has its own tab."""
+        """Its tabs, label -> keys of views; empty if each view has its own tab."""
         listed = getattr(importlib.import_module(f"ui.{self.key}"), "TABS", {})
         return {label: keys.split() for label, keys in listed.items()}
 
@@ -68,7 +68,7 @@ class Page:
         return re.sub(r"^\d+_", "", Path(self.path).stem) if self is not START else ""
 
     def settings(self, *kinds) -> tuple[list, list[str]]:
-        """Open the page: apply its link, draw the menu; return settings, one per class, and notes.
+        """Open the page by its link, draw the menu; return settings, one per class, and notes.
 
         The link counts when the page is opened, and later changes come from the browser
         (ui/kit/store.py).
@@ -84,7 +84,7 @@ class Page:
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):
-        """Open a page with this link, not the address's; do nothing if it is open already."""
+        """Open a page with this link, not the address's; do nothing if the page is open already."""
         kinds_of[self.key] = kinds
         session().open(self.key, link, is_back=False)
 
@@ -109,7 +109,7 @@ class Page:
     def tabs(
         self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()
     ) -> Control:
-        """Return the tabs, one for each group of views; a click opens a group's first view.
+        """Return the tabs, one per group of views; a click opens its first. `titles` is by view.
 
         Args:
             titles: Labels that replace those of the menu, by view.
@@ -134,7 +134,7 @@ class Page:
         return among("View", self.parameter, open_view, *zip(*options)) | underlined
 
     def views_of_tab(self) -> list[Control]:
-        """Return [the control that selects a view in the open tab], or [] for a tab of one view."""
+        """Return [the control that selects a view in the open tab], or [] for one allowed view."""
         open_view = value(self.parameter)
         keys = next((keys for keys in self.groups.values() if open_view in keys), ())
         views = [view for view in keys if view in self._views_left]
@@ -157,7 +157,7 @@ class Page:
 
 
 def link_params_of(page_key: str) -> dict[str, str]:
-    """Return a page's link parameters (name -> text), without those that act only once."""
+    """Return any page's link parameters (name -> text), from the session, without one-time ones."""
     once = {
         name
         for kind in kinds_of.get(page_key, ())

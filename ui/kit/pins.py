@@ -43,7 +43,7 @@ def variant_controls(
     on_new: Callable[[str], None] = lambda text: None,
     is_possible: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """Return "Compare with": a menu of variants, and pin buttons unless `is_possible` is given.
+    """Return "Compare with": a menu of variants; pin buttons, too, without `is_possible`.
 
     Args:
         config: Current settings.
@@ -103,13 +103,16 @@ def current_pins() -> Pins:
 
 
 def _toggle_text(on_new: Callable[[str], None], text: str, is_on: bool):
-    """Add a variant to the comparison, or remove it (a callback)."""
+    """Add a variant to the comparison, or remove it; see _set_compared (a callback)."""
     texts = [other for other in current_pins().texts if other != text]
     _set_compared(on_new, [*texts, text] if is_on else texts)
 
 
 def _set_compared(on_new: Callable[[str], None], texts: list[str]):
-    """Compare these variants (texts as in links), or show a toast for too many (a callback)."""
+    """Compare exactly these variants (texts as in links), or show a toast for too many.
+
+    A callback. `on_new` gets the last added one, or "" if one or none is left.
+    """
     pins = current_pins()
     if len(texts) > MOST:
         # And the pill goes out again, since what is compared has not changed.
@@ -165,7 +168,7 @@ def draw_legend(
     weights_kind: str = "random",
     line_above: str = "",
 ):
-    """Draw the legend of variants: colours, names, notes and shared facts.
+    """Draw the legend of variants, baseline first: colours, names, notes, HTML line above.
 
     Args:
         variants: Variants, the baseline first.
@@ -245,7 +248,7 @@ def describe_weights(variants: list[Variant], weights_kind: str = "random") -> s
 
 
 def describe_pairing(variants: list[Variant], weights_kind: str = "random") -> str:
-    """Describe which weights baseline and variants share (parts/init.py)."""
+    """Describe which weights baseline and variants share (parts/init.py), also without variants."""
     other = len({variant.config.seed for variant in variants}) > 1
     return (
         f"{weights[weights_kind].paired} at the same seed"
@@ -267,7 +270,7 @@ def describe_baseline(pins: Pins, weights_kind: str = "random") -> str:
 def toggle_variant(
     changes: dict, baseline: Config, on_new: Callable[[str], None] = lambda text: None
 ):
-    """Add a variant to the comparison, or remove it; show a toast if impossible (a callback).
+    """Add a variant (setting -> value) or remove it; a toast if invalid or equal (a callback).
 
     Args:
         changes: Settings that the variant changes.
@@ -290,7 +293,7 @@ def toggle_variant(
 
 
 def vary_variant(slot: int, changes: dict, baseline: Config):
-    """Change the variant in this slot, from 0, further; do nothing if it is empty (a callback)."""
+    """Apply more changes to the variant in this slot, from 0; nothing if empty (a callback)."""
     slots = current_pins().slots
     if not (slot < len(slots) and slots[slot]):
         return  # it was taken away meanwhile
@@ -303,7 +306,7 @@ def vary_variant(slot: int, changes: dict, baseline: Config):
 
 
 def _encode_variant(changes: dict, config: Config, baseline: Config) -> str | None:
-    """Return a changed config as a variant's text; None, and a toast, if it is impossible.
+    """Return `config` after changes as a variant of `baseline`; None, and a toast, if invalid.
 
     Args:
         changes: Settings to change.

@@ -22,12 +22,12 @@ WRONG = "The key in this link is not valid for this server, so nothing can be ch
 
 
 def may_write() -> bool:
-    """Return whether this user may change shared state: studies, and models on the server."""
+    """Return whether this user may change shared state: with ABLATION_READ_ONLY=0 or the key."""
     return not is_read_only() or bool(session().kept.get(HOLDS))
 
 
 def take_key() -> list[str]:
-    """Grant rights for a valid key in the address. Return notes: [] unless it is wrong."""
+    """Grant rights in this session for a valid key in the address; return [] or [what is wrong]."""
     key = address.pop_secret(PARAMETER)
     if key is None:
         return []

@@ -52,7 +52,9 @@ class Side:
 
 
 def draw_picture(kind: str, values, draw: Callable[[Any], Any]):
-    """Draw a picture now; if two sides are drawn, later, when its twin is known.
+    """Draw a picture now, draw(None); of two sides later, draw(values of its twin).
+
+    Twins have the same `kind`.
 
     Args:
         kind: Kind of picture; only twins of the same kind share a scale.
@@ -78,7 +80,10 @@ def is_second_side() -> bool:
 
 
 def mark_drawn_above(bar: str) -> bool:
-    """Mark a row of controls as drawn. Return whether the first of two sides drew it before."""
+    """Mark a row of controls as drawn; return whether the first of two sides drew it before.
+
+    False with one side.
+    """
     side = _now.get()
     if side is None:
         return False
@@ -88,7 +93,7 @@ def mark_drawn_above(bar: str) -> bool:
 
 
 def count_of(name: str, count: int) -> int:
-    """Return how many can be selected of name "layer", "head" or "token": the larger side's count.
+    """Return the larger side's count of "layer", "head" or "token"; `count` for one side.
 
     Args:
         name: "layer", "head" or "token".
@@ -99,7 +104,7 @@ def count_of(name: str, count: int) -> int:
 
 
 def shared_rows():
-    """Return the context manager that draws inside the rows of controls above both sides."""
+    """Return a context manager: with two sides, the rows above both; else it does nothing."""
     return _rows.get() or nullcontext()
 
 
@@ -120,7 +125,7 @@ def shows_difference() -> bool:
 
 
 def in_side_colour(spec: dict) -> dict:
-    """Return a chart specification, recoloured while the variant's side is drawn."""
+    """Return a chart specification; on the variant's side a copy with its colour for BASELINE."""
     if not is_second_side():
         return spec
     return json.loads(json.dumps(spec).replace(BASELINE, _now.get().colour))
@@ -157,7 +162,9 @@ def draw_side_by_side(
     colour: str,
     in_rows: bool = False,
 ):
-    """Draw two sides, then their waiting pictures in pairs on one scale; call within rows_in().
+    """Draw two sides, baseline first, then waiting pictures in pairs on one scale.
+
+    Call it within rows_in().
 
     Args:
         sides: Name of each side, and the function that draws it.
@@ -189,7 +196,7 @@ def draw_side_by_side(
 
 
 def _shows_same(a, other) -> bool:
-    """Return whether two pictures show equal values: tables, arrays, or sequences of either."""
+    """Return whether two pictures show equal values (NaN = NaN): tables, arrays, or sequences."""
     if isinstance(a, pd.DataFrame):
         return isinstance(other, pd.DataFrame) and a.equals(other)
     if isinstance(a, torch.Tensor | np.ndarray):

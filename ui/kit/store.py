@@ -45,7 +45,7 @@ def key_of(settings_class: type[Settings], name: str, choices: Choices) -> str:
 def apply(
     choices: Choices, delta: Delta, kinds: Kinds, locked: Collection[str] = ()
 ) -> tuple[Choices, list[ConfigError]]:
-    """Return a copy of the choices after a delta, and its errors.
+    """Return a copy of the choices after a delta (name -> text, None: reset), and errors.
 
     Unknown and locked names are ignored; an invalid text leaves its setting as it was.
     """
@@ -78,7 +78,7 @@ def _drop_choices(choices: Choices, kinds: Kinds, names: Iterable[str]):
 
 
 def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list[ConfigError]:
-    """Change one setting in all classes that have it, in place. Return [error] if invalid."""
+    """Change one setting in all classes that have it, in place (None: remove it); return errors."""
     for kind in [kind for kind in kinds if name in kind.settings()]:
         key = key_of(kind, name, choices)
         if text is None:
@@ -97,7 +97,7 @@ def _choose(choices: Choices, kinds: Kinds, name: str, text: str | None) -> list
 
 
 def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
-    """Return the parameters of a page's link: its settings that differ from the defaults."""
+    """Return the parameters of a page's link: all its settings that differ from the defaults."""
     keys: dict[str, str] = {}
     for kind in kinds:
         for name in kind.settings():
@@ -106,7 +106,10 @@ def link_of(choices: Choices, kinds: Kinds) -> dict[str, str]:
 
 
 def build(params: Mapping[str, str], kinds: Kinds) -> tuple[list, list[ConfigError]]:
-    """Build settings from a link's parameters; return them, and an error per replaced value."""
+    """Build settings from a link's parameters, others ignored; return them and what was replaced.
+
+    Invalid values are repaired as Settings.repair does.
+    """
     chosen = []
     problems = []
     for kind in kinds:
@@ -150,7 +153,10 @@ class Session:
     )  # settings that were set on another page, for one visit
 
     def change(self, delta: Delta, page_key: str = ""):
-        """Apply a delta to a page's settings (default: the open one); put errors in `problems`."""
+        """Apply a delta to a page's settings (default: the open one); put errors in `problems`.
+
+        Locked settings stay; the history gets no entry by this.
+        """
         page_key = page_key or self.page
         locked = self.limits.names_locked_by_link(kinds_of[page_key]) if self.limits else ()
         before = self.choices
@@ -163,7 +169,7 @@ class Session:
         self.built = {}
 
     def take(self, message: Mapping[str, Any]):
-        """Apply a browser message's deltas that were not applied before; ignore other sessions'."""
+        """Apply this session's deltas from a browser message, those not applied before."""
         if message.get("session") != self.id:
             # it was sent to a server that has been restarted since; the browser sends it again
             return
@@ -191,10 +197,7 @@ class Session:
         )
 
     def open(self, page_key: str, link: dict[str, str], is_back: bool):
-        """Open a page unless it is open, and apply its link; without a link, earlier choices stay.
-
-        Nothing happens if it is open already.
-        """
+        """Open a page unless open; apply its link (all else is reset), or keep earlier choices."""
         if self.page == page_key:
             return
         # A press on the page before may still come, and wants its handler.
@@ -230,11 +233,11 @@ class Session:
             pages.add(page)
 
     def link(self, page_key: str = "") -> dict[str, str]:
-        """Return the link parameters of a page, by default of the open one, with its settings."""
+        """Return a page's (or the open one's) settings as link parameters, without limits."""
         return link_of(self.choices, kinds_of.get(page_key or self.page, ()))
 
     def settings(self, kinds: Kinds) -> tuple[list, list[str]]:
-        """Return the current settings, one instance per class, and notes on replaced values."""
+        """Return the current settings, one per class, and notes for users on replaced values."""
         params = link_of(self.choices, kinds)
         if self.limits:
             params = self.limits.apply(self.page, params, kinds)
@@ -327,21 +330,24 @@ def value(name: str) -> Any:
 
 
 def change(**values: Any):
-    """Change settings of the open page, as values, in a callback; an entry in the history."""
+    """Change settings of the open page, as values, in a callback: an entry in the history.
+
+    Unknown and locked names are ignored; errors become notes.
+    """
     current = session()
     current.moves += 1
     current.change(_write(values))
 
 
 def change_quietly(**values: Any):
-    """Change the open page's settings, locked ones too, without a history entry; ignore errors."""
+    """Change the open page's settings, locked ones too, no history entry; drop invalid values."""
     current = session()
     current.choices, _ = apply(current.choices, _write(values), kinds_of[current.page])
     current.built = {}
 
 
 def _write(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return name -> text for a link from values, without names unknown to the open page."""
+    """Return name -> text as in a link, from values; without names unknown to the open page."""
     definitions = {
         name: setting
         for kind in kinds_of[session().page]
@@ -355,9 +361,9 @@ def _write(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def restore(settings: Settings):
-    """Set every setting of the open page that this instance has (a callback).
+    """Set all settings of the open page that this instance has; an entry in the history.
 
-    A setting that already has its value keeps following, or not following, its default.
+    A callback. A setting that already has its value keeps following, or not following, its default.
     """
     current = session()
     delta: dict[str, str | None] = {}
@@ -377,7 +383,7 @@ def restore(settings: Settings):
 
 
 def reset(*kinds: type[Settings], **params: str):
-    """Reset all settings of these classes to their defaults, but set `params` (texts)."""
+    """Reset all settings of these classes on the open page but set `params` (texts); not locked."""
     current = session()
     current.moves += 1
     current.change({name: None for kind in kinds for name in kind.settings()} | params)
@@ -391,6 +397,8 @@ def default_of(settings: Settings, name: str) -> Any:
 
 def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) -> dict[str, Any]:
     """Set a Streamlit widget to a value; return its arguments key, on_change and args.
+
+    `change_to` is called in place of changing the setting.
 
     Args:
         name: The setting, or any name if `change_to` is given.

@@ -69,7 +69,7 @@ def take_announcement() -> str:
 
 
 def offer_table(name: str, make: Callable[[], pd.DataFrame]):
-    """Offer a table of this run for export; a second one of the same name is numbered."""
+    """Offer a table of this run, made when exported; a second one of the name is numbered."""
     tables = st.session_state.setdefault(TABLES, {})
     unique = name
     n = 1
@@ -87,6 +87,8 @@ def draw_export(
     button=None,
 ):
     """Draw the export button and, while open, its menu of code, files and tables. Call it last.
+
+    `files` has label -> (file name, function that writes it).
 
     Args:
         page_name: Name of the page, for file names.
@@ -135,7 +137,7 @@ def draw_export(
 
 
 def draw_export_button():
-    """Draw the export button (a popover) without its menu, and return it."""
+    """Draw the export button (a popover) without its menu; return it for draw_export()."""
     return st.popover(
         "Export", icon=":material/download:", key="take_away", on_change="rerun", width="content"
     )

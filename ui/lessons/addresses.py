@@ -20,7 +20,10 @@ def own_address() -> str:
 
 
 def shared_address() -> str:
-    """Return this page's URL for other computers in the network; the browser's if none can come."""
+    """Return this page's URL for other computers: with the local address in place of localhost.
+
+    The browser's own URL where it has another host, or none can come.
+    """
     url = urlsplit(own_address())
     if url.hostname not in ONLY_HERE or listens_here_alone():
         return own_address()
@@ -29,7 +32,10 @@ def shared_address() -> str:
 
 
 def address_of(path: str, base: str) -> str:
-    """Return the URL of a page, given its file ("pages/8_Class.py") and another page's URL."""
+    """Return the URL of a page, given its file ("pages/8_Class.py") and another page's URL.
+
+    Without parameters.
+    """
     name = re.sub(r"^\d+_", "", Path(path).stem)
     url = urlsplit(base)
     folder = url.path.rsplit("/", 1)[0]
@@ -54,7 +60,7 @@ def local_ip() -> str:
 
 
 def with_params(url: str, **params: str) -> str:
-    """Return the URL `url` with these parameters."""
+    """Return a URL that has no parameters with these, escaped."""
     return f"{url}?{urlencode(params)}"
 
 

@@ -53,7 +53,7 @@ STYLES</style>"""
 
 
 def draw_html(key: str, html: str, height: int = 0) -> None:
-    """Draw HTML in the component of lessons.
+    """Draw trusted HTML in the component of lessons; `height` is reserved while it loads.
 
     Args:
         key: Key of the component.
@@ -66,7 +66,7 @@ def draw_html(key: str, html: str, height: int = 0) -> None:
 
 
 def draw_answer_styles(key_suffix: str = "", lesson_shown: Lesson | None = None) -> None:
-    """Draw CSS that turns radio buttons of answers into cards.
+    """Draw CSS that turns radio buttons of answers into cards; with a lesson's curves, sketches.
 
     Args:
         key_suffix: Key suffix of the answers' radio buttons.
@@ -104,7 +104,7 @@ def lesson_params(lesson_name: str, language: str) -> dict[str, str]:
 
 
 def render_anchor(params: Mapping[str, str], inner_html: str, css_class: str = "") -> str:
-    """Return a link to a view of Lessons as HTML; `inner_html` is the HTML in it."""
+    """Return a link to a view of Lessons as HTML, for the same tab; inner_html is not escaped."""
     limits = session().limits
     only = {PARAMETER: limits.write()} if limits else {}
     address = f"{LESSONS.name_in_address}?{urlencode({**params, **only})}"
@@ -232,13 +232,13 @@ def render_top(
 
 
 def render_setting(lesson_shown: Lesson, texts: Mapping[str, str]) -> str:
-    """Return what a lesson compares as HTML, without the results."""
+    """Return what a lesson compares as HTML: a title, and its values as "?"."""
     rows = render_rows(lesson_shown, texts)
     return f'<div class="setting"><h2>{escape(lesson_shown.picture)}</h2>{rows}</div>'
 
 
 def render_bars(counts: Sequence[Count], texts: Mapping[str, str], is_lettered: bool = True) -> str:
-    """Return answers as HTML bars of votes; the round before, if any, is a line.
+    """Return answers as HTML bars of the last round's votes; the first, if any, is a line.
 
     Args:
         counts: Votes for each answer; without rounds before they may be seen.

@@ -30,7 +30,9 @@ def draw_prediction_form(
     on_refuse: Callable[[str], None] = show_refusal,
     is_form: bool = False,
 ) -> Answer | None:
-    """Draw the form of a prediction. Return the answer it shows, or None while it has none.
+    """Draw the form of a prediction; return the answer it shows, or None while it has none.
+
+    The button's callback is on_submit(lesson name, entry).
 
     Args:
         lesson: Lesson with a prediction.
@@ -69,7 +71,7 @@ def draw_prediction_form(
 
 
 def draw_confidence(texts: Mapping[str, str], key_suffix: str) -> int | None:
-    """Draw the control for confidence and return its level, or None before a choice."""
+    """Draw the control for confidence; return its level, 0 (a guess) to 3, or None before."""
     return st.segmented_control(
         texts["sure"],
         list(SURE),
@@ -103,7 +105,7 @@ def _submit(
 
 
 def _guess(lesson: Lesson, guess, within) -> list[float] | None:
-    """Return [value, margin] from what slider and margin show; None while one is missing."""
+    """Return [value, margin], as shares for percent, from what slider and margin show; or None."""
     return (
         None
         if guess is None or within is None
@@ -112,7 +114,7 @@ def _guess(lesson: Lesson, guess, within) -> list[float] | None:
 
 
 def _shown_unit(lesson: Lesson) -> tuple[float, str]:
-    """Return (factor, sign) with which a lesson's number is shown: (100, " %") or (1, "")."""
+    """Return (factor, sign): shown = factor × stored value; (100, " %") for percent, or (1, "")."""
     unit = reading[lesson.values[lesson.prediction.number.of[0]].reading].unit
     return (100, " %") if unit == "percent" else (1, "")
 
@@ -137,7 +139,7 @@ def _draw_choice(
 def _draw_number(
     lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
 ) -> list[float] | None:
-    """Draw a slider and a margin. Return [value, margin], or None."""
+    """Draw a slider and a margin; return [value, margin], shares for percent, or None."""
     scale = prediction.scale
     factor, sign = _shown_unit(lesson)
     middle = (scale.low + scale.high) / 2
@@ -190,7 +192,7 @@ def _draw_rank(
 def _collect_ranks(
     prediction: Prediction, ask_next: Callable[[list[str]], str | None]
 ) -> list[str] | None:
-    """Ask for each rank in turn; return all names in order, or None while one is missing.
+    """Ask for each rank but the last in turn; return all names in order, or None before.
 
     Args:
         prediction: Prediction with names to rank.

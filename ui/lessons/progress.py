@@ -51,7 +51,7 @@ def progress() -> Progress:
 
 
 def store_prediction(lesson_name: str, entry: Entry) -> None:
-    """Store the prediction of a lesson in the session (a callback)."""
+    """Store the prediction of a lesson in the session, replacing an earlier one (a callback)."""
     stored = progress()
     stored.entries[lesson_name] = entry
     stored.deleted = tuple(other for other in stored.deleted if other != lesson_name)
@@ -72,7 +72,7 @@ def forget_prediction(lesson_name: str) -> None:
 
 
 def sync_with_browser() -> None:
-    """Draw the component that stores predictions in the browser and sends those it has."""
+    """Draw the component that stores predictions in the browser; it sends those it has later."""
     stored = progress()
     entries = {name: asdict(entry) for name, entry in stored.entries.items()}
     data = {

@@ -119,7 +119,7 @@ def report(context):
 
 
 def _draw_report(context, texts: Mapping[str, str], entries):
-    """Draw the content of the report view; a notice if there is no prediction yet."""
+    """Draw the report view of lesson name -> Entry; a notice if there is no prediction yet."""
     st.markdown(f"**{literal(texts['report_title'])}**  \n{literal(texts['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
     if not names:
@@ -198,7 +198,7 @@ def teacher_link(context):
 
 
 def _choose_limits(keys: list[str], first_page: Page, texts: Mapping[str, str]) -> Limits:
-    """Draw the controls of a restricted link that opens `first_page`. Return the chosen limits."""
+    """Draw the controls of a restricted link to `first_page`; return the limits."""
     views = st.multiselect(
         texts["link_views"].format(page=first_page.name),
         list(first_page.views),

@@ -37,7 +37,7 @@ _matrix = component("matrix", Path(__file__).with_suffix(".js"), CSS)
 def draw_matrix(
     summary, key: str, on_open: Callable[[Line], None] | None = None, intervals: bool = True
 ):
-    """Draw the ablation matrix of a study.
+    """Draw a study's ablation matrix, whose cells open Training; on_open(line) comes first.
 
     Args:
         summary: Table of core.study.tables.summary_table.

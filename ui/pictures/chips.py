@@ -15,12 +15,12 @@ PICKED = "picked_step"  # kept for a visitor: which step of the text is open
 
 
 def opened_step(key: str, steps: Sequence[Step]) -> int:
-    """Return the index of the generated word that is open, from 0."""
+    """Return the index of the generated word that is open, from 0; 0 before any click."""
     return min(session().kept.get(f"{PICKED}_{key}", 0), len(steps) - 1)
 
 
 def attention_read(step: Step, layer: int, head: int, length: int) -> list[float | None]:
-    """Return each earlier token's attention weight for a generated word; [] without attention.
+    """Return each earlier token's attention weight, None outside the window; [] without any.
 
     Args:
         step: Generated word.
@@ -43,7 +43,7 @@ def draw_generated_text(
     head: int,
     unknown: Collection[int] = (),
 ):
-    """Draw a text and its generated words; a click opens a generated word.
+    """Draw a text and its generated words; a click opens a generated word, see opened_step().
 
     Args:
         key: Key of the component.
@@ -121,7 +121,7 @@ class Chip:
 def draw_chips(
     key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None
 ):
-    """Draw tokens in a row that wraps; `on_pick(index)` is called on a click."""
+    """Draw tokens in a row that wraps; `on_pick(index)`, from 0, is called on a click, if any."""
 
     def pick(index: int):
         if on_pick and 0 <= index < len(tokens) and tokens[index].pick:

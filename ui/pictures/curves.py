@@ -91,7 +91,7 @@ def draw_curves(
     height=190,
     across=4,
 ):
-    """Draw panels of lines side by side; add their values to the page's export under the key.
+    """Draw panels of lines side by side (`across` per row); their values go to the export.
 
     Args:
         key: Key of the component.
@@ -124,7 +124,7 @@ def draw_curves(
 
 
 def tidy_table(panels, names, x_label, positions) -> pd.DataFrame:
-    """Return the drawn values: meter, variant, x, value; low and high if any line has a band."""
+    """Return drawn values, NaN too: meter (panel), variant, x, value; low, high if any band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (

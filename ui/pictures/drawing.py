@@ -82,7 +82,9 @@ def draw_block(
     changed_setting: str = "variants",
     compact: bool = False,
 ):
-    """Draw one block of a pass; changed or ablated parts are orange.
+    """Draw one block, `layer` from 0, of a pass; changed or ablated parts are orange.
+
+    A click calls on_pick, if any.
 
     Args:
         forward_pass: Forward pass.

@@ -106,7 +106,7 @@ def pack(
     twin=None,
     **options,
 ) -> bytes:
-    """Return matrices and their labels as the bytes that grid.js and lines.js read.
+    """Return matrices (panels, rows, columns) and labels as bytes for grid.js and lines.js.
 
     Args:
         matrices: (panels, rows, columns), NaN where there is nothing to show, as under a mask.
@@ -163,7 +163,7 @@ def _to_tensor(matrices) -> torch.Tensor:
 
 
 def _join_values(cells, twin, log: bool):
-    """Return the values of cells and twin as one vector, as logarithms if `log`."""
+    """Return the values of cells and twin as a vector; only the twin's become log10 if `log`."""
     twin_values = _to_tensor(twin).double()
     return torch.cat(
         [cells.flatten(), (twin_values.log10() if log else twin_values).float().flatten()]
@@ -172,6 +172,8 @@ def _join_values(cells, twin, log: bool):
 
 def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
     """Return (low, high) of the colour scale, and [whether cells lie below, above].
+
+    The cells are logarithms already if `log`; without a finite one both are 0, or −1 and 1.
 
     Args:
         cells: Values, or their logarithms.
@@ -210,7 +212,10 @@ def _encode_cells(cells, blank, low: float, high: float, in_steps: bool) -> byte
 
 
 def in_one_frame(matrices, size: int) -> torch.Tensor:
-    """Stack square matrices as (panels, size, size), padded with NaN; all NaN for None."""
+    """Stack square matrices, at most `size` wide, as (panels, size, size), padded with NaN.
+
+    An element None is all NaN.
+    """
     cells = torch.full((len(matrices), size, size), torch.nan)
     for index, matrix in enumerate(matrices):
         if matrix is not None:
@@ -230,7 +235,9 @@ def draw_heatmaps(
     stacked=False,
     **options,
 ):
-    """Draw matrices (panels, rows, columns) as heat maps, and offer them for export; see pack().
+    """Draw matrices (panels, rows, columns) as heat maps; offer a table of them; see pack().
+
+    on_pick(panel, row, column) follows a click.
 
     Args:
         key: Key of the component.
@@ -317,7 +324,7 @@ class Frames:
 
 
 def draw_animation(key: str, matrices, rows, columns, frames: Frames, **options):
-    """Draw an animation of matrices (moments, panels, rows, columns); offer them for export."""
+    """Draw an animation of matrices (moments, panels, rows, columns); offer all for export."""
     cells = _to_tensor(matrices)
     titles = [
         f"{moment}: {title}"

@@ -30,7 +30,7 @@ from ui.shared.base import draw_picks, finite_sentence, has_sublayer, pick_contr
 
 
 def attention(forward_pass, look):
-    """Draw the attention patterns of a layer: all heads, one, their mean, or lines."""
+    """Draw controls and attention patterns of the selected layer: all heads, one, mean, lines."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)
@@ -124,14 +124,17 @@ def _explain_axes(forward_pass, look) -> str:
 
 
 def _draw_maps(key: str, forward_pass, patterns, **options):
-    """Draw one heat map per panel of `patterns`, (panels, tokens, tokens)."""
+    """Draw one heat map per panel of `patterns`, (panels, tokens, tokens); options as in pack()."""
     draw_heatmaps(
         key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **options
     )
 
 
 def _weight_table(forward_pass, pattern) -> pd.DataFrame:
-    """Return a head's weights as a table, with a row for each query and key that is not masked."""
+    """Return a head's weights that are not masked: query, key, weight, reader, source.
+
+    A row for each; reader and source are the two tokens.
+    """
     labels = [word_label(index, label) for index, label in enumerate(forward_pass.labels)]
     tokens = forward_pass.tokens
     rows = [
@@ -154,12 +157,15 @@ class Weight:
     uniform: float
 
     def stands_out(self) -> bool:
-        """Return whether the weight exceeds a uniform one by at least 0.0005; True for NaN."""
+        """Whether the weight exceeds 1 / (visible tokens) by at least 0.0005; True for NaN."""
         return not self.value - self.uniform < 0.0005
 
 
 def find_strongest(forward_pass, layer, patterns) -> Weight:
-    """Return the weight in patterns (head, query, key) that exceeds a uniform one by most."""
+    """Return the weight in patterns (head, query, key) of a layer most above a uniform one.
+
+    Padding is no query; NaN counts least.
+    """
     uniform = 1 / forward_pass.allowed_in(layer).sum(-1).clamp_min(1)
     above = (patterns[:, : forward_pass.n_real] - uniform[: forward_pass.n_real, None]).nan_to_num_(
         -1
@@ -169,7 +175,7 @@ def find_strongest(forward_pass, layer, patterns) -> Weight:
 
 
 def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
-    """Return a sentence on the strongest weight, of head `first` + weight.head, from 0."""
+    """Return a sentence on a layer's (from 0) strongest weight, of head `first` + weight.head."""
     if not weight.stands_out():
         return "Attention is close to uniform."
     name = forward_pass.head_name(layer, first + weight.head)
@@ -182,7 +188,7 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
 
 
 def heads(forward_pass, look, can_vary_heads: bool = False):
-    """Draw entropy, distance and similarity of a layer's heads, or other numbers of heads.
+    """Draw entropy, distance and similarity of a layer's heads, or of other numbers of heads.
 
     Args:
         forward_pass: Pass to draw.
@@ -353,7 +359,10 @@ def pairs(forward_pass, look, text: str):
 
 
 def _describe_pairs(forward_pass, layer: int, marked, table) -> str:
-    """Describe which head attends most to the pairs, or what hides them."""
+    """Describe which head attends most to the (query, key) index pairs, or what hides them.
+
+    `table` has head (from 1), value and reference, as shares.
+    """
     hidden = [pair for pair in marked if not forward_pass.allowed_in(layer)[pair]]
     outside = sum(
         bool(forward_pass.allowed[pair]) for pair in hidden
@@ -404,17 +413,17 @@ def _draw_pair_editor(forward_pass, marked):
 
 
 def _add_pair(marked, pair):
-    """Add a pair to the marked ones (a callback)."""
+    """Add a (query, key) pair of indices from 0 to the marked ones (a callback)."""
     change(pairs=write_pairs([*marked, pair]))
 
 
 def _set_pairs(chosen: list[str]):
-    """Set the marked pairs to these, each as "12-2"; "none" for an empty list (a callback)."""
+    """Set the marked pairs to these texts, such as "12-2"; "none" for [] (a callback)."""
     change(pairs=",".join(chosen) or "none")
 
 
 def _format_pair(forward_pass, pair) -> str:
-    """Format a pair of indices as its two words: "was → defendant"."""
+    """Format a (query, key) pair of indices as its two words: "was → defendant"."""
     reader, other = pair
     return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"
 

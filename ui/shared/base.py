@@ -48,7 +48,7 @@ def text_controls(label: str, name: str, hint: str, examples: dict[str, str]) ->
 
 
 def draw_unknown_words(labels: Sequence[str], unknown: Collection[int]):
-    """Draw a notice that names the tokens missing from the vocabulary, if any.
+    """Draw a notice that names the labels at the indices `unknown`; nothing without any.
 
     Args:
         labels: Tokens of the text.
@@ -103,19 +103,19 @@ class Picked(Settings):
     )
 
     def layer_of(self, forward_pass) -> int:
-        """Return the selected layer of this pass, from 0."""
+        """Return the selected layer of this pass, from 0; its last if there are fewer."""
         return min(self.layer, forward_pass.config.n_layers) - 1
 
     def head_of(self, forward_pass) -> int:
-        """Return the selected head of this pass, from 0."""
+        """Return the selected head of this pass, from 0; its last if there are fewer."""
         return min(self.head, forward_pass.config.n_heads) - 1
 
     def token_of(self, forward_pass) -> int:
-        """Return the index of the selected token of this pass, from 0."""
+        """Return the index of the selected token, from 0; the last one if there are fewer."""
         return min(self.token, forward_pass.n_real) - 1
 
     def pairs_of(self, forward_pass, text: str):
-        """Return marked pairs of token indices from 0, else the example's; and notes on errors."""
+        """Return marked (query, key) index pairs from 0, else the example's; and error notes."""
         if not self.pairs:
             example_pairs = next(
                 (example.pairs for example in EXAMPLES if example.text == text), ()
@@ -138,7 +138,7 @@ def finite_sentence(sentence: str, *values) -> str:
 
 
 def has_sublayer(forward_pass, part: str, label: str) -> bool:
-    """Return whether the pass has a sub-layer; draw a notice on what to do if it has not.
+    """Return whether the pass has "attention" or "ffn"; draw a notice on what to do if not.
 
     Args:
         forward_pass: The pass.
@@ -165,7 +165,10 @@ def has_sublayer(forward_pass, part: str, label: str) -> bool:
 
 
 def pick_controls(*names, forward_pass) -> list[Control]:
-    """Return controls for these of "token" and, where there are several, "layer" and "head"."""
+    """Return menus for these of "token", "layer" and "head", with all that both sides have.
+
+    For one layer or head there is no menu.
+    """
     counts = {
         "layer": forward_pass.config.n_layers,
         "head": forward_pass.config.n_heads,
@@ -218,5 +221,5 @@ def views_of_tab(page: Page) -> list[Control]:
 
 
 def draw_picks(*names, forward_pass, before: list[Control] | None = None):
-    """Draw a row of controls: `before`, then these of "layer", "head" and "token"."""
+    """Draw a row of controls: `before`, then these of "layer", "head", "token" (pick_controls)."""
     draw_bar("lens", [*(before or []), *pick_controls(*names, forward_pass=forward_pass)])

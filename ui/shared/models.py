@@ -29,7 +29,7 @@ ENGLISH = (
 
 
 def example_prompts(model_name: str) -> list[tuple[str, str]]:
-    """Return (title, text) of example prompts for the model of this name."""
+    """Return (title, text) of example prompts for a model: its task's sequences, if any."""
     opened = open_model(model_name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
@@ -47,7 +47,7 @@ def example_prompts(model_name: str) -> list[tuple[str, str]]:
 
 
 def best_reader(model_name: str) -> tuple[int, int]:
-    """Return (layer, head), from 1, to open a model on: its best subject reader, or (1, 1)."""
+    """Return (layer, head), from 1: the model's best subject reader, or (1, 1) without any."""
     opened = open_model(model_name)
     if "reader" in opened.about:
         return tuple(opened.about["reader"])
@@ -89,14 +89,17 @@ def _from_folder(folder: bytes, changed: float) -> Opened:
 
 
 def _move_to_device(opened: Opened) -> Opened:
-    """Move a large model to the GPU, if there is one; return it."""
+    """Move a model of more than LARGE parameters to the GPU, in place, if any; return it."""
     if opened.parameters > LARGE:
         opened.model.to(Machine().torch_device)
     return opened
 
 
 def model_folders() -> dict:
-    """Return name -> (folder as bytes, time of change) of models on disk, at most a second old."""
+    """Return name -> (folder as bytes, time of change) of models on disk (no family members).
+
+    At most a second old.
+    """
     return _list_folders(int(time.monotonic()), os.environ.get("ABLATION_MODELS"))
 
 
@@ -120,7 +123,7 @@ def model_names() -> list[str]:
 
 
 def open_model(model_name: str) -> Opened:
-    """Open a model by name, or return it from a cache.
+    """Open a model by name, or return it from a cache, shared: do not change it.
 
     Raises:
         ConfigError: Unknown or unreadable name; carries another model.
@@ -159,7 +162,10 @@ def open_model(model_name: str) -> Opened:
 
 
 def _error_with_alternative(model_name: str, message: str) -> ConfigError | CheckpointError:
-    """Return the error for a model that cannot be opened; if another can, it carries its name."""
+    """Return the error for a model that cannot be opened: a ConfigError with another as `instead`.
+
+    CheckpointError if no other can be opened.
+    """
     for other in model_names():
         with suppress(CheckpointError, MemoryLimitError):
             if other != model_name and (
@@ -172,7 +178,7 @@ def _error_with_alternative(model_name: str, message: str) -> ConfigError | Chec
 
 
 def check_room(size: int):
-    """Raise MemoryLimitError unless a model of `size` bytes fits with those of all users."""
+    """Raise MemoryLimitError unless `size` more bytes fit with all users' models; free none."""
     limit = read_whole_number("ABLATION_MODELS_MB", 4 * max_mb())
     with _counting:
         used = sum(model.size for model in kept_by_all)
@@ -185,7 +191,9 @@ def check_room(size: int):
 
 
 def add_model(opened: Opened) -> str:
-    """Add a model to the session, dropping the oldest if there are too many. Return its name.
+    """Add a model to the session, dropping the oldest if too many; return its unique name.
+
+    An equal one is not added again.
 
     Raises:
         MemoryLimitError: All open models together would take too much memory.

@@ -29,7 +29,7 @@ from ui.pictures.curves import Line, Panel, draw_curves
 
 
 def arms_shown(trainings: Any) -> list:
-    """Return the models that have a colour: baseline and variants, not their combinations."""
+    """Return the arms (models) that have a colour: baseline and variants, no combinations."""
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
 
@@ -52,7 +52,10 @@ def describe_guards(names: list[str]) -> str:
 
 
 def chosen_rates(trainings: StartedTrainings) -> dict[str, str]:
-    """Return model -> chosen learning rates as text ("–" until trained); {} without a search."""
+    """Return model -> chosen rates, "0.003 on 4, 0.01 on 1", or "–" until trained; or {}.
+
+    {} without a search.
+    """
     plan = trainings.plan
     if plan.trial.search == "none":
         return {}
@@ -95,12 +98,12 @@ def describe_edge_rates(trainings: StartedTrainings) -> str:
 
 
 def label_of(arm) -> str:
-    """Return a model's name for legends, with its note in brackets if it has one."""
+    """Return an arm's name for legends, with its note (fixed by the plan) in brackets, if any."""
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
 def draw_legend(trainings: StartedTrainings, notes=None):
-    """Draw the legend of trained models, with seeds and shared facts.
+    """Draw the legend of trained models, with seeds and shared facts; notes by model's name.
 
     Args:
         trainings: Trainings to draw.
@@ -126,7 +129,7 @@ def draw_legend(trainings: StartedTrainings, notes=None):
 
 
 def describe_divergence(trainings: StartedTrainings, name: str) -> str | None:
-    """Return at which step and seed a model diverged, as text; None if it did not."""
+    """Return at which steps which seeds diverged, as text, the first one first; None for none."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted(
         (rows[-1].step, seed, results.diverged(rows))
@@ -157,7 +160,10 @@ def find_cached_rows(run: Run) -> FromStudy | None:
 
 
 def cache_rows(store, number: int, study: str, task: str, variant: str):
-    """Cache a study's rows of one cell and its baseline, for from_study(); ignore store errors."""
+    """Cache a cell's and its baseline's rows of a study on the server, for from_study().
+
+    Errors of the store and unreadable settings are ignored.
+    """
     from core.study.database.connection import StoreError  # loaded by whoever has a store
     from core.study.tables import load_cell_runs
 
@@ -341,7 +347,7 @@ def draw_noise(summary):
 
 
 def format_margin(summary) -> str:
-    """Format the margin of equivalence of a summary: "±2 points"."""
+    """Format the margin of a summary table, that of its first row: "±2 points"."""
     return sentences.format_margin(summary.margin.iloc[0])
 
 
@@ -351,12 +357,12 @@ def format_correlation(correlation: float) -> str:
 
 
 def format_seeds_needed(seeds: float) -> str:
-    """Format a number of seeds; more than 1,000 are not counted."""
+    """Format a number of seeds: "12", and "> 1,000" for infinity, which stands for that."""
     return f"> {MOST_SEEDS:,}" if math.isinf(seeds) else f"{seeds:,.0f}"
 
 
 def format_accuracies(summary, several: bool) -> list[str]:
-    """Format accuracies: mean and interval, or in two groups how many runs learnt the task."""
+    """Format a summary's accuracies, a text per row: mean and interval, or runs that learnt it."""
     spans = format_spans(summary.accuracy, summary.low, summary.high, several)
     return [
         f"{sentences.format_points(row.accuracy)}  ({row.learnt} of {row.seeds} learnt it)"
@@ -389,21 +395,21 @@ def format_span(value, low, high, several: bool, decimals: int = 1) -> str:
 
 
 def format_p(p: float, low: float, high: float) -> str:
-    """Format a p-value; "–" without one, or if the interval low to high has no width."""
+    """Format a p-value: "0.012", "< 0.001"; "–" for NaN, or if low to high has no width."""
     if math.isnan(p) or low == high:
         return "–"
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def format_arrival(steps: float, seeds: int, total: int) -> str:
-    """Format the mean step at which 90 % accuracy was reached, and by how many seeds; "–": none."""
+    """Format the mean step of reaching 90 % accuracy: "1,200 (3 of 5)" seeds; "–" for none."""
     if not seeds:
         return "–"
     return f"{steps:,.0f}" + (f" ({seeds} of {total})" if seeds < total else "")
 
 
 def format_change(share: float) -> str:
-    """Format a relative difference: 0.05 becomes "  (+5.0 %)"; "" for 0."""
+    """Format a relative difference behind a number: 0.05 becomes "  (+5.0 %)"; "" for 0."""
     return (
         ""
         if share == 0
@@ -412,7 +418,9 @@ def format_change(share: float) -> str:
 
 
 def chart_lines(trainings, field: str, log: bool = False) -> tuple[list[int], list[Line]]:
-    """Return logged steps, and a line per model: mean, CI (3 seeds or more), seeds (2 to 12).
+    """Return logged steps, and per model a Line of a Row's field: mean, 95 % CI and seeds.
+
+    The interval is drawn from 3 seeds on, single seeds for 2 to 12. NaN where a step lacks.
 
     Args:
         trainings: Trainings to draw.

@@ -36,7 +36,7 @@ TWICE = 0.5  # seconds within which two presses are a double click
 
 
 def draw_study_buttons(store, study, standing: Standing, under_way: bool):
-    """Draw the buttons that stop, resume or delete a study; nothing if the user may not."""
+    """Draw the buttons that stop, resume or delete a stored study; nothing without the right."""
     if not can_write(store):
         return
     # One button of one width, whatever it says: what stands beside it does not move under a hand
@@ -70,7 +70,7 @@ def draw_study_buttons(store, study, standing: Standing, under_way: bool):
 
 
 def is_under_way(study_id: int, standing: Standing) -> bool:
-    """Return whether the study is being trained, here or elsewhere, or is queued here.
+    """Return whether the study is being trained anywhere, or is queued by this server.
 
     Between two looks all its runs are complete, and the service is about to queue the next ones.
     """
@@ -174,7 +174,10 @@ def built_in_names() -> list[str]:
 
 
 def open_built_in(name: str, look: StudyLook) -> StudyContext | None:
-    """Open a built-in study; draw a warning and return None if a file is missing or damaged."""
+    """Open a built-in study by its name in links; draw a warning and return None if it fails.
+
+    It fails where a file is missing or damaged.
+    """
     study_name = NAMES[name]
     try:
         study, summary = _read_built_in(
@@ -206,6 +209,8 @@ REST = (
 
 def _draw_progress(store, study, before: Standing, was_under_way: bool):
     """Draw a study's progress; redraw the page when it advances, stops or ends.
+
+    `before` and `was_under_way` are its state when the page was drawn.
 
     Args:
         store: The store.
@@ -250,7 +255,7 @@ def _describe_look(store, study) -> str:
 
 
 def _describe_time_left(study_id: int, standing: Standing) -> str:
-    """Return a sentence on the remaining time and the workers, or on why training is paused."""
+    """Return sentences on the remaining time and the workers, or on why training is paused."""
     workers = server.workers()
     service = server.service()
     absent = service.seen.absent
@@ -264,7 +269,10 @@ def _describe_time_left(study_id: int, standing: Standing) -> str:
 
 
 def study_files(context: StudyContext | None) -> dict:
-    """Return the files of a study for export: label to (file name, function that writes it)."""
+    """Return a study's files: label -> (file name, function that writes it); {} for None.
+
+    A built-in study has its TOML file alone.
+    """
     if context is None:
         return {}
     name = slug(context.name, context.number)
@@ -308,7 +316,7 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def draw_chooser(look: StudyLook) -> StudyContext | None:
-    """Draw the row that selects a study, and its progress. Return the study; None without one."""
+    """Draw the row that selects a study, and its progress; return the study, or None."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
     shipped = built_in_names()
@@ -383,7 +391,8 @@ def _choose_other_study():
 def _choose_study(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
     """Return the name of the study to show; warn of an unknown one, and set the newest instead.
 
-    None if the one that was shown is gone, "" if there is no study.
+    None if the one that was shown is gone, "" if there is no study. `studies` and `shipped` have
+    the names.
     """
     if look.study in studies or look.study in shipped:
         return look.study

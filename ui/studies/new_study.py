@@ -40,7 +40,7 @@ from ui.studies import server
 
 
 def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callable, apply_change):
-    """Draw a multiple choice of a study's entries: pills, or a search for long lists.
+    """Draw a multiple choice of a study's entries: pills, or a search for more than 12.
 
     Args:
         label: Label of the widget.
@@ -59,7 +59,7 @@ def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callabl
 
 
 def _split_ablations(changes) -> tuple[list[str], list[str]]:
-    """Split variants' texts into those offered as ablations, and the others."""
+    """Split variants' texts (as in links) into those offered as ablations, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS
     ]
@@ -71,7 +71,7 @@ def _variant_label(text: str) -> str:
 
 
 def _seeds_label(seeds: int | str) -> str:
-    """Return the label of a number of seeds, or of looks at more seeds."""
+    """Return the label of a number of seeds, or of looks: "5, 10, 20, as needed"."""
     return f"{seeds}, as needed" if seeds == LOOKS else str(seeds)
 
 
@@ -200,7 +200,7 @@ def _draw_dialog(store):
 
 
 def _draw_form() -> tuple[str, str]:
-    """Draw the form of a study. Return its text, and that of its template."""
+    """Draw the form of a study; return its text as edited, and that of its template."""
     draft = session().kept.setdefault(DRAFT, Draft())
     template, left, middle, right = st.columns([2, 2, 1.5, 1.2], gap="medium")
     with template:
@@ -287,7 +287,10 @@ def _cells(study: Study) -> set[tuple[str, str]]:
 
 
 def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
-    """Apply a change of the form to the draft (a callback); clear an outdated question."""
+    """Apply a change of the form to the draft (a callback).
+
+    If variants or axes become others than the template's, its question is deleted.
+    """
     before = read_ticks(draft.text)
     if before is None:
         return
@@ -303,7 +306,7 @@ def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
 
 
 def _draw_summary(study: Study, store) -> str:
-    """Draw a summary of the runs to train and those that exist. Return the details."""
+    """Draw a summary of the runs to train and those that exist; return the details as lines."""
     stored = store.stored(study) if store else NOTHING
     first, *lines = describe_plan(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(

@@ -22,12 +22,15 @@ from ui.kit import jobs
 
 @make_once
 def _store(create: bool) -> Store:
-    """Return the store, cached, made if `create`; a locked database fails after 2 s."""
+    """Return the store, cached, made if `create`, else NoStoreError; fail after 2 s if locked.
+
+    An error is not cached.
+    """
     return Store(create=create, seconds=2.0)  # then the page says so, and the next look tries again
 
 
 def store() -> Store | None:
-    """Return the server's store of studies; None if there is none.
+    """Return the server's store of studies; None if there is none, StoreError if unusable.
 
     Raises:
         StoreError: The store cannot be used.
@@ -61,7 +64,7 @@ def service() -> Service:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
-    """Return the summary of a study; `stamp` changes with the store's content (cache key)."""
+    """Return a copy of a study's summary_with_guards, cached by `stamp` of its results."""
     return summary_with_guards(_store, study_id)
 
 
@@ -72,7 +75,7 @@ def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | N
 
 
 def parse_study(text: str) -> Study:
-    """Parse the study in a TOML text, or return it from a cache.
+    """Parse the study in a TOML text, or return it from a cache; StudyError, cached too.
 
     Raises:
         StudyError: The text is no valid study.

@@ -33,7 +33,7 @@ from ui.studies.server import parse_study
 
 
 def select_cells(table: pd.DataFrame, look) -> pd.DataFrame:
-    """Draw filters of task and variant. Return the table's selected rows; all if none is set."""
+    """Draw filters of task and variant; return the rows that pass both; no choice passes all."""
     left, right = st.columns(2)
     with left:
         tasks = choose_several(
@@ -60,7 +60,7 @@ def choose_several(
     draw: Callable = st.multiselect,
     **words,
 ) -> list[str]:
-    """Draw a multiple choice bound to a setting. Return the selected names.
+    """Draw a multiple choice bound to a setting; return the selected names, or `usual`.
 
     Args:
         look: View settings of the page.
@@ -85,12 +85,12 @@ def choose_several(
 
 
 def _store_names(name: str, none: str, names: list[str]):
-    """Store the selected names in the setting (a callback)."""
+    """Store the selected names in the setting, or `none` for none (a callback)."""
     change(**{name: "~".join(map(_escape, names)) or none})
 
 
 def _read_names(text: str, offered: list[str]) -> list[str]:
-    """Return the offered names that a setting's "~"-joined text contains."""
+    """Return the offered names that a setting's "~"-joined text has; others are dropped."""
     names = text.split("~") if text else []
     return [option for option in offered if _escape(option) in names]
 
@@ -230,13 +230,13 @@ def runs(context):
 
 
 def _run_rows(context):
-    """Return the table of runs for export, without paths in messages."""
+    """Return the table of runs for export, without spec and without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
     return table.assign(message=table.message.map(remove_paths))
 
 
 def _draw_run_link(context, picked):
-    """Draw a link that opens a run and its baseline in Training; cache their rows for it."""
+    """Draw a link that opens a row of run_table and its baseline in Training; cache their rows."""
     specs = context.store.specs(context.number)
     spec = specs[picked.task, picked.variant]
     first = specs.get((picked.task, BASELINE))
@@ -365,7 +365,7 @@ def matrix(context):
 
 
 def count_verdicts(summary) -> str:
-    """Return how many comparisons of a summary have each verdict, and their margins."""
+    """Return a sentence on how many comparisons have each verdict, and margins in points."""
     rows = list(summary[~summary.variant.isin([BASELINE, *NULL_ARMS])].itertuples())
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})

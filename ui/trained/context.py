@@ -25,7 +25,10 @@ LONGEST = 40  # letters of a word in a sentence
 
 
 def token_before_verb(look) -> int:
-    """Return the number of the token before the prompt's last verb, else of the last; from 1."""
+    """Return the number, from 1, of the token before the prompt's last verb; else of the last.
+
+    1 for a prompt that cannot be read.
+    """
     try:
         tokens = prompt.read(open_model(look.model), look.prompt)
     except ConfigError:
@@ -179,7 +182,7 @@ class TrainedContext:
 
     @property
     def shown_pass(self) -> Pass:
-        """Pass to show: with the ablation if there is one and it is selected."""
+        """Pass to show: with the ablation if there is one and the view setting `knocked` is on."""
         return self.ablated_pass if self.cuts and self.look.knocked else self.full_pass
 
     @property
@@ -194,7 +197,10 @@ class TrainedContext:
 
     @LazyProperty
     def readings(self) -> list[Reading]:
-        """Attention of each head to the subject on held-out sentences, strongest first."""
+        """Attention of each head to the subject on held-out sentences, strongest first.
+
+        [] for a model of another task.
+        """
         return self.opened.results.get(
             (self.bench.key, "readings"), lambda: (tables.attention_to_subject(self.bench), 10_000)
         )
@@ -221,7 +227,10 @@ class TrainedContext:
 
 
 def ablate_part(text: str, **extra):
-    """Ablate one more component, as text ("2.3"), and set `extra` settings (a callback)."""
+    """Ablate one more component, as text ("2.3": head 3 of layer 2), and set `extra` settings.
+
+    A callback; one that is ablated already stays so.
+    """
     change(out="~".join(dict.fromkeys([*_ablated_parts(), text])), **extra)
 
 

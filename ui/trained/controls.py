@@ -62,7 +62,10 @@ def opening_call(model_name: str) -> str:
 
 
 def model_file(opened: Opened) -> dict:
-    """Return files for export: label -> (file name, function); {} for models of other projects."""
+    """Return {label: (file name, function)}, a zip of weights and configuration, for export.
+
+    {} for models of other projects.
+    """
     if not isinstance(opened.tokens, Words):
         return {}
 
@@ -75,7 +78,7 @@ def model_file(opened: Opened) -> dict:
 
 
 def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
-    """Return the menu of components to remove and, from two cuts on, a button "Restore all"."""
+    """Return the menu of components to remove (a click toggles); for two or more, "Restore all"."""
     offered = lesion.list_cuts(config)
     chosen = [cut.write() for cut in cuts]
     keys = [cut.write() for cut in offered]
@@ -102,7 +105,7 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
 
 
 def remove_head_button(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
-    """Return the button that ablates the head on view; [] if it is ablated, or none is."""
+    """Return [the button that ablates the head on view], or [] if ablated, or none is on view."""
     is_of_one_head = look.taken in ("words", "steps") or (
         look.taken == "attention" and look.maps in ("one", "lines")
     )
@@ -125,7 +128,7 @@ def remove_head_button(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> li
 
 
 def _toggle_ablation(text: str, is_removed: bool):
-    """Ablate a component, given as text ("2.3"), or restore it (a callback)."""
+    """Ablate a component ("2.3") if it is to be removed now, else restore it (a callback)."""
     (ablate_part if is_removed else restore_part)(text)
 
 

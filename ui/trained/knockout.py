@@ -101,7 +101,7 @@ def _draw_invitation(context):
 
 
 def _describe_effect(questions, effect_table) -> str:
-    """Return a sentence on the change of accuracy, probability and logit difference."""
+    """Return a sentence on changes (without − full): accuracy, probability, logit difference."""
     right = effect_table.loc["accuracy"]
     chance = effect_table.loc["probability"]
     gap = effect_table.loc["difference"]
@@ -130,7 +130,10 @@ def _describe_effect(questions, effect_table) -> str:
 
 
 def _format_effects(table) -> pd.DataFrame:
-    """Return the effects as text: full model, without, change with its 95 % CI, and p."""
+    """Return effects as text: metric, full model, without, change  [95 % CI], p.
+
+    Shares are in percent, and their changes in points.
+    """
     rows = []
     for row in table.itertuples():
         label = effects.label(row.effect)
@@ -201,7 +204,10 @@ def _draw_compensation(context):
 
 
 def _describe_takeover(context, changes) -> tuple[bool, str]:
-    """Return whether a later component compensates, and a sentence on it."""
+    """Return whether a later component compensates, significantly, and a sentence on it.
+
+    `changes` has name, before, after, change, low and high, the largest rise first.
+    """
     bench = context.bench
     without = contributions.mean_difference(bench, context.cuts, context.look.mode)
     lost = contributions.mean_difference(bench) - without
@@ -233,7 +239,10 @@ def _describe_takeover(context, changes) -> tuple[bool, str]:
 
 
 def _describe_falls(changes) -> str:
-    """Return a sentence on later components that contribute less; "" if there are none."""
+    """Return a sentence on later components that contribute less; "" if there are none.
+
+    `changes` are as in _describe_takeover().
+    """
     fallen = changes[changes.high < 0]
     if fallen.empty:
         return ""

@@ -129,6 +129,6 @@ def _label(name: str) -> str:
 
 
 def _select_model(model: str):
-    """Open another model without ablations (a callback)."""
+    """Open another model by name, without ablations; all else stays (a callback)."""
     change(model=model, out="")
     st.session_state.pop(REFUSED, None)

@@ -166,7 +166,7 @@ def sweep(context):
 
 
 def _measure_sweep(context):
-    """Return the sweep, run or from a cache; if slow, draw Start or a refusal and return None."""
+    """Return the sweep's table, run or cached; if slow, draw Start or a refusal and return None."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
     if context.opened.results.peek(key) is None and seconds > ASKED:
@@ -201,7 +201,7 @@ def _measure_sweep(context):
 
 
 def _describe_ranking(ranked) -> str:
-    """Return a sentence on the head with the largest effect in the sweep."""
+    """Return a sentence on the head with the largest significant effect in the sweep, if any."""
     click = " Click a cell to remove that component." * is_movable("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")
@@ -236,6 +236,6 @@ def _describe_ranking(ranked) -> str:
 
 
 def _draw_ranking(axis_title: str, rows, alt: str):
-    """Draw a bar for each component, faded if it is not significant."""
+    """Draw a bar for each row (a component) of a table, faded if it is not significant."""
     rows = rows.assign(clear=[excludes_zero(*ends) for ends in zip(rows.low, rows.high)])
     chart(charts.ranking(axis_title), rows, alt, height=max(200, 26 * len(rows)))

@@ -65,7 +65,10 @@ def without(context):
 
 
 def _draw_by_distance(member: str):
-    """Draw accuracy by subject-verb distance: baseline, trained without it, removed after."""
+    """Draw accuracy by subject-verb distance: baseline, trained without it, removed after.
+
+    `member` is as in family.members(), such as "norm-none".
+    """
     rows = _distances(member)
     merged = comparison.merge_distances(_read_comparison())
     figure(
@@ -101,26 +104,26 @@ def _draw_by_distance(member: str):
 
 
 def _describe_merged(bins: list[tuple[str, list[str]]]) -> str:
-    """Return a phrase on the distances that are merged for lack of sentences; "" if none."""
+    """Return a phrase on the bins (name, distances) merged for lack of sentences; "" if none."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (sparse bins merged: {', '.join(together)})" if together else ""
 
 
 @st.cache_data
 def _read_comparison():
-    """Return the stored comparison; cached."""
+    """Return the table of the stored comparison of the family; cached."""
     return comparison.read()
 
 
 @st.cache_data
 def _distances(member: str):
-    """Return accuracy by distance for one removed component; cached."""
+    """Return a table of accuracy by distance for one removed component; cached."""
     return comparison.compare_by_distance(_read_comparison(), member)
 
 
 @st.cache_data
 def _summary(metric_key: str):
-    """Return the means of one metric for every component; cached."""
+    """Return a table of one metric's means for every component; cached. See comparison.summary."""
     return comparison.summary(_read_comparison(), metric_key)
 
 

@@ -20,13 +20,16 @@ from ui.trained.context import WHOLE, TrainedContext, view
 
 
 def next_token_of(context: TrainedContext) -> int | None:
-    """Return the prompt's own next token id; None at its end, or for models of other tasks."""
+    """Return the id of the prompt's own token behind `context.after`; None at its end.
+
+    None also for models of other tasks.
+    """
     has_next = context.predicts_next_token and context.after + 1 < len(context.prompt.ids)
     return context.prompt.ids[context.after + 1] if has_next else None
 
 
 def compute_logits(context: TrainedContext) -> dict:
-    """Return model's name -> logits of the next token: full model, and ablated if it is."""
+    """Return model's name (WHOLE or the ablation's) -> logits (V,) of the next token."""
     scores = {WHOLE: prompt.next_token_logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
         scores[context.ablation_name] = prompt.next_token_logits(
@@ -63,7 +66,7 @@ def _format_probability(chance: torch.Tensor) -> str:
 
 
 def _rivals(context: TrainedContext, token_ids: list[int]) -> list[int]:
-    """Return these tokens' groups in the model's task, themselves included: ids of was and were."""
+    """Return the ids of all tokens in these tokens' groups of rivals, such as was and were."""
     learnt = context.opened.learnt
     words_known = context.opened.model.vocabulary
     groups = (
@@ -122,7 +125,7 @@ def words(context):
 
 
 def describe_top_token(context, logits, next_token) -> str:
-    """Return the end of a sentence: top token, and how likely the text's own `next_token` is."""
+    """Return how a sentence ends: “top token” (%), and how likely the text's `next_token` is."""
     chances = logits.double().softmax(-1)
     best = int(chances.argmax())
     if next_token is None:
@@ -146,7 +149,10 @@ def _choose_token(context) -> Control:
 
 
 def _draw_text(context, after, name, cuts):
-    """Draw generated text word by word; a click on a word shows its attention."""
+    """Draw text generated behind token `after`, from 0, word by word; a click shows attention.
+
+    `cuts` are ablated; () for the full model.
+    """
     place = st.empty()
     steps = []
     try:

@@ -25,7 +25,7 @@ MOST = 64  # sequences of the test that can be looked at
 
 
 def warn_without_models(context: TrainingContext) -> bool:
-    """Draw a notice and return True if the trainings have no weights to look at."""
+    """Draw a notice and return True if the trainings have no weights (stored results)."""
     if context.trainings.states:
         return False
     st.info(
@@ -36,9 +36,10 @@ def warn_without_models(context: TrainingContext) -> bool:
 
 
 def selected_sequence(context: TrainingContext):
-    """Return the selected test sequence of the first seed: task, tokens (T,), targets (T,).
+    """Return (task, tokens (T,), targets (T,)) of the selected test sequence of the first seed.
 
-    Longest first; index 0 is one on which the models differ most.
+    Longest first; index 0 is one on which the models differ most. Targets are IGNORE where nothing
+    is asked.
     """
     plan = context.trainings.plan
     look = context.look
@@ -140,7 +141,7 @@ def attention(context):
 
 
 def _pattern_of(reading, layer: int, head: int, config) -> tuple[torch.Tensor | None, str]:
-    """Return a head's pattern (NaN: masked) and its entropy as text; (None, "none") without any.
+    """Return a head's pattern (T, T; NaN: masked) and its entropy as text; or (None, "none").
 
     Layers and heads count from 1; head 0 is the mean over heads. A model with fewer layers or heads
     shows its last one. Padding does not count.
@@ -220,7 +221,10 @@ def _split_lines(vocabulary: Sequence[str], token_ids) -> list[list[int]]:
 
 
 def _line_html(vocabulary, token_ids, targets, readings, indices) -> str:
-    """Return these indices of a sequence as an HTML table: input, target, each model's answers."""
+    """Return these indices (from 0) as an HTML table: input, target, each model's answers.
+
+    `readings` has them by arm.
+    """
     expected_words = [vocabulary[targets[n]] if targets[n] != IGNORE else "·" for n in indices]
     rows = {
         "input": [_cell_html(vocabulary[token_ids[n]]) for n in indices],
@@ -248,7 +252,10 @@ def _cell_html(text, style="") -> str:
 
 
 def _answer_table(readings, vocabulary, token_ids, targets) -> pd.DataFrame:
-    """Return the answers as a table with a row per model and scored position."""
+    """Return answers: variant, place (from 1), reads, target, answer, right, probability_of_target.
+
+    A row for each model and scored position.
+    """
     rows = []
     for arm, reading in readings.items():
         for n, target in enumerate(targets):

@@ -50,7 +50,7 @@ class TrainingContext:
     look: TrainingLook
 
     def empty_views(self) -> set[str]:
-        """Return the views that have nothing to show."""
+        """Return the keys of the views that have nothing to show."""
         empty = set()
         if isinstance(self.trainings, FinishedTrainings) and not self.trainings.states:
             empty |= {"answers", "attention"}

@@ -40,7 +40,10 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
 
 
 def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
-    """Add the selected model to the session, to open it in Trained model (a callback)."""
+    """Add the selected model, a label in `offered`, to the session, for Trained model.
+
+    A callback; offered values are (model's name, seed).
+    """
     trainings = select_trainings(plan)
     state = trainings.states.get(offered.get(st.session_state.take_apart)) if trainings else None
     if state is None:  # it has been forgotten since
@@ -66,7 +69,7 @@ def model_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
 
 
 def _zip_model(state: State, name: str, accuracy: float) -> bytes:
-    """Return a trained model as the bytes of a zip archive."""
+    """Return a trained model's zip archive as bytes; `accuracy` is a share."""
     return native.zip_files(native.trained_model_files(state, name, accuracy))
 
 
@@ -147,7 +150,7 @@ ANEW = "Retrain here"
 
 
 def draw_training_bar(planned: Plan, kinds):
-    """Draw start, stop and progress, refreshed while the job runs."""
+    """Draw start, stop and progress, refreshed while the job runs; `kinds`: classes of settings."""
     trainings = jobs.last_trainings()
     going = bool(trainings) and trainings.going
     if going:
@@ -239,7 +242,10 @@ def _draw_training_bar(planned, kinds, was_going):
 
 
 def _describe_status(planned, trainings, is_planned, finished_trainings) -> str:
-    """Return text on the training: its state, "Already trained", or the cost of the planned one."""
+    """Return text on the training: its state, "Already trained", or the planned one's cost.
+
+    `is_planned`: whether `trainings` are of the plan.
+    """
     if trainings and trainings.going:
         other = (
             ""

@@ -99,7 +99,10 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 def _describe_accuracy(
     arms, accuracies: list[list[float]], n_diverged_by_name: dict[str, int]
 ) -> str:
-    """Return a sentence on each model's mean accuracy, from accuracies (model, seed), NaN: none."""
+    """Return a sentence on each model's mean accuracy, from shares (model, seed); NaN: none.
+
+    Seeds that diverged or have no value do not count in the mean.
+    """
     sentences = []
     for arm, row in zip(arms, accuracies):
         reached = [value for value in row if not math.isnan(value)]

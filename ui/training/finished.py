@@ -52,7 +52,10 @@ class FinishedTrainings(Compared):
 
 
 def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | None:
-    """Return the user's training of this plan, else its stored results, else the last training."""
+    """Return the user's training of this plan, else its stored results, else the last training.
+
+    None without any of them.
+    """
     own_trainings = jobs.last_trainings()
     return (
         own_trainings
@@ -62,7 +65,7 @@ def select_trainings(planned: Plan) -> StartedTrainings | FinishedTrainings | No
 
 
 def find_finished(planned: Plan) -> FinishedTrainings | None:
-    """Find the trainings of a plan: cached here, shipped, or of a study; None if any is missing."""
+    """Return all trainings of a plan: cached here, else shipped, else of one study; else None."""
     return (
         _find_cached(planned)
         or _find_shipped(tuple(filter(None, read_shipped_curves())), planned)
@@ -98,7 +101,7 @@ def _find_cached(planned: Plan) -> FinishedTrainings | None:
 
 @lru_cache(maxsize=16)
 def _find_shipped(files: Sequence[Curves], planned: Plan) -> FinishedTrainings | None:
-    """Return the trainings of a plan from shipped curves; None if one is missing. Cached."""
+    """Return the trainings of a plan from shipped curves, of any files; None if one is missing."""
     together = CurveFiles(tuple(files))
     runs = {}
     used: list[Curves] = []
@@ -125,7 +128,7 @@ def _find_shipped(files: Sequence[Curves], planned: Plan) -> FinishedTrainings |
 
 
 def _find_in_study(planned: Plan) -> FinishedTrainings | None:
-    """Return the trainings of a plan from one study's cached rows; None if one is missing."""
+    """Return the trainings of a plan from the cached rows of a single study; None if one lacks."""
     runs = {}
     sources: list[FromStudy] = []
     for name, run in _runs(planned):
@@ -154,7 +157,10 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
 
 
 def verdict_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
-    """Return the verdicts for export: label -> (file name, function that writes the file)."""
+    """Return the verdicts for export: label -> (file name, function that writes the file).
+
+    {} without two models to compare.
+    """
     if trainings is None or len(trainings.plan.arms) < 2:
         return {}
     return {"Verdicts (JSON)": ("training_verdicts.json", partial(_write_verdicts, trainings))}
@@ -193,7 +199,7 @@ def _describe_provenance(provenance: Made) -> str:
 
 
 def _describe_mixed(provenances: Sequence[Made]) -> str:
-    """Return a sentence on conditions that runs shown together mix, with a space before it, or "".
+    """Return a sentence on conditions that provenances mix, with a space before it, or "".
 
     A file that lists several versions does not say which run has which: it adds nothing.
     """

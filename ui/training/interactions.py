@@ -40,7 +40,10 @@ def together(context):
 
 
 def draw_effects(effects, has_several_seeds, text_if_none: str):
-    """Draw the table of each component's leave-one-out and add-one-back effect."""
+    """Draw the table of each component's leave-one-out and add-one-back effect (in points).
+
+    `text_if_none` is the finding if no two models can be compared.
+    """
     figure("Leave-one-out and add-one-back", describe_largest_effect(effects, text_if_none))
     rows = pd.DataFrame(
         {
@@ -57,7 +60,7 @@ def draw_effects(effects, has_several_seeds, text_if_none: str):
 
 
 def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
-    """Return a sentence on the component with the largest effect.
+    """Return a sentence on the component whose removal costs most accuracy (results.effects).
 
     Args:
         effects: Table of results.effects.

@@ -18,7 +18,9 @@ PASTED = 100_000
 
 
 def register_handler(name: str, call: Callable) -> str:
-    """Register a function that the browser calls by its delta "@name". Return "@name".
+    """Register, for this page and session, a function that the browser calls; return "@name".
+
+    A later one of the name replaces it.
 
     Args:
         name: One name per control of the page.
@@ -30,7 +32,7 @@ def register_handler(name: str, call: Callable) -> str:
 
 
 def kind_of(settings, name: str) -> str:
-    """Return a setting's kind of control: "choice", "switch", "range", "stops"; "" for none."""
+    """Return a setting's kind of control: "choice", "switch", "range", "stops", or "" for none."""
     definition = settings.settings()[name]
     if definition.menu:
         return "choice"
@@ -49,7 +51,7 @@ def stops(settings, name: str) -> list | None:
 
 
 def step_of(settings, name: str) -> float:
-    """Return a slider's step, which may depend on the other settings."""
+    """Return a slider's step, which may depend on the other settings; for settings with one."""
     definition = settings.settings()[name]
     return definition.stride(settings) if definition.stride else definition.step
 
@@ -112,7 +114,7 @@ def tabs(
     entries: Sequence[str] = (),
     titles: Mapping[str, str] = NO_TITLES,
 ) -> Control:
-    """Return a setting as a row of buttons, one for each entry of its menu.
+    """Return a setting as a row of buttons, one for each entry (in `entries`) of its menu.
 
     Args:
         label: Label for screen readers.
@@ -135,7 +137,7 @@ FOLDS = {"folds": True}  # for a row of buttons: a menu where there is little ro
 
 
 def among(label: str, name: str, selected, offered: Sequence, labels: Sequence[str]) -> Control:
-    """Return a row of buttons that sets `name` to one of `offered`, labelled by `labels`."""
+    """Return a row of buttons that sets `name` to one of `offered` (as text), with `labels`."""
     return _control("tabs", name, str(selected), label) | {"options": _options(offered, labels)}
 
 
@@ -147,7 +149,7 @@ def choice(
     labels: Sequence[str],
     on_select: Callable | None = None,
 ) -> Control:
-    """Return a menu that selects one of `offered`, labelled by `labels`.
+    """Return a menu that sets `name`, or calls on_select, with one of `offered`; see `labels`.
 
     Args:
         label: Label of the control.
@@ -169,7 +171,7 @@ def choice(
 
 
 def field(label: str, name: str, hint: str) -> Control:
-    """Return a text field for a setting.
+    """Return a text field for a setting; `hint` is its placeholder.
 
     Args:
         label: Label of the field.
@@ -188,7 +190,7 @@ def pills(
     on_toggle: Callable,
     search: str,
 ) -> Control:
-    """Return a menu with search that selects any of `offered`, with chips of those selected.
+    """Return a menu with search and chips; on_toggle(entry, is_selected) follows each click.
 
     Args:
         label: Label of the control.
@@ -216,7 +218,7 @@ def press(
     icon: str = "",
     is_disabled: bool = False,
 ) -> Control:
-    """Return a button; `icon` is a Material icon's name, `is_disabled` disables it."""
+    """Return a button with this tooltip; `icon` is a Material icon, `name` its handler's."""
     control = _control("press", name, "", label) | {"help": help, "icon": icon, "off": is_disabled}
     control["set"] = register_handler(name, lambda _: on_click())
     return control
@@ -229,7 +231,7 @@ def lexicon(
     titles: tuple[str, str],
     groups: Sequence[tuple[str, list[str], bool]],
 ) -> Control:
-    """Return groups of words in a fold; a click appends a word to a text field.
+    """Return groups (kind, words, can come next) in a fold; a click appends a word to a field.
 
     Args:
         label: Label of the fold.

@@ -59,7 +59,7 @@ _channel = st.components.v2.component("ablation_channel", js=with_store(CHANNEL)
 
 
 def acknowledge(path: str):
-    """End a page's run: tell the browser that it is drawn and may send the next change.
+    """End a page's run, as the last call: tell the browser that it may send the next change.
 
     Args:
         path: Last part of the page's URL; "" for the start page.
@@ -133,7 +133,7 @@ def _make_control(settings, name: str) -> Control:
 
 @contextmanager
 def first_row(before: Sequence[Control], after: Sequence[Control] = ()):
-    """Add controls around the first row that is drawn inside; draw them alone if none is."""
+    """Add controls around the first row drawn inside, only that; draw them alone if none is."""
     waits = [(before, after)]
     token = _around.set(waits)
     try:
@@ -180,7 +180,7 @@ def _draw_component(key: str, data: dict):
 
 
 def _shown_settings(settings, group: str) -> list[str]:
-    """Return the names of a group's settings that have a control, those with menus last.
+    """Return a group's settings that have a control, those with menus last.
 
     A setting without effect has no control, unless it was changed: so that it can be reset.
     """

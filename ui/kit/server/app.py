@@ -96,7 +96,7 @@ async def _repeat(seconds: float, call: Callable[[], object]) -> None:
 
 
 def delete_old_classes() -> None:
-    """Delete classes older than a day from the store, as promised to their students."""
+    """Delete classes older than a day from the store, once; errors of the store are raised."""
     from core.teaching.classroom import Classroom  # loaded late: the server answers first
 
     classes = Classroom()

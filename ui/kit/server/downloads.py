@@ -60,7 +60,7 @@ def _offers() -> Offers:
 
 
 def begin_run() -> None:
-    """Begin a run of a page; earlier offers stay until it ends."""
+    """Begin a run of a page of this session; earlier offers stay until end_run()."""
     _offers().fresh.clear()
 
 
@@ -72,7 +72,10 @@ def end_run() -> None:
 
 
 def offer(file: str, write: Callable[[], str | bytes], mime: str, delay: float = 0.0) -> str:
-    """Offer a file, written by `write` when it is fetched. Return its relative address."""
+    """Offer a file, written by `write` when it is fetched; return its relative address.
+
+    Another one of the same name replaces it; `mime` is its type, `delay` its wait in s.
+    """
     offers = _offers()
     offers[file] = Offer(write, mime, delay)
     offers.fresh.add(file)
@@ -87,7 +90,7 @@ def download_link(
     delay: float = 0.0,
     primary: bool = False,
 ) -> None:
-    """Draw a link that downloads a file, which is written when the link is followed."""
+    """Draw a link that downloads a file, written when it is followed; `primary`: as a button."""
     kind = "ablation-download primary" if primary else "ablation-download"
     address = offer(file, write, mime, delay)
     st.html(f'<a class="{kind}" href="{address}" download>{escape(label)}</a>', width="content")

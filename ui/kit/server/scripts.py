@@ -51,7 +51,7 @@ BROWSER = _store_text(
 
 
 def store_script(script: str, css: str = "") -> str:
-    """Store a component's script to be fetched. Return the JavaScript that imports it.
+    """Store a component's script for browsers to fetch; return the JavaScript that runs it.
 
     browser.js comes along, with the styles of all pages. A browser runs a module once for a
     document, however many components import it.
@@ -68,12 +68,12 @@ export default async (component) => (await loaded)[0].default(component)"""
 
 
 def with_store(script: str, css: str = "") -> str:
-    """Return the JavaScript that imports a component's script together with store.js."""
+    """Return the JavaScript that imports a component's script with store.js before it."""
     return store_script(STORE + script, css)
 
 
 def component(name: str, script: Path, css: str, html: str = '<div class="root"></div>'):
-    """Register a component that can change settings. Return the function that draws it."""
+    """Register a component that can change settings; return st.components' function drawing it."""
     return st.components.v2.component(
         f"ablation_{name}", html=html, css=FOCUS + css, js=with_store(script.read_text())
     )

@@ -48,7 +48,7 @@ class ClassContext:
         return find_question(name, self.words, self.look.language)
 
     def link_params(self, **params: str) -> dict[str, str]:
-        """Return these link parameters, and the language unless it is English."""
+        """Return these link parameters, and the language unless it is English; no others."""
         return (
             params if self.look.language == ENGLISH else {**params, "language": self.look.language}
         )

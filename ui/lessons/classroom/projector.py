@@ -137,7 +137,7 @@ def render_reasons(reasons, texts: Mapping[str, str]) -> str:
 
 
 def _render_setting(question: Question, texts: Mapping[str, str], is_revealed: bool) -> str:
-    """Return what a lesson compares as HTML, with results once revealed; else ""."""
+    """Return what a lesson compares as HTML, with results once revealed; "" for other questions."""
     if question.kind != PREDICTION:
         return ""
     result = measure_outcome(question.lesson) if is_revealed else None
@@ -166,7 +166,10 @@ def _render_state(now: Watched, texts: Mapping[str, str]) -> str:
 
 
 def _render_result(question: Question, texts: Mapping[str, str]) -> str:
-    """Return result and meaning of a question as HTML, cut to fit; "" without a lesson."""
+    """Return result and meaning of a lesson as HTML, cut to fit; "" for a question without one.
+
+    It does not check whether they are revealed.
+    """
     if question.kind == CHECK or question.lesson is None:
         return ""
     if question.kind == CARRY:

@@ -51,7 +51,7 @@ def may_start() -> bool:
 
 
 def watch(code: str) -> Watched:
-    """Return the public view of a class, at most a second old.
+    """Return everybody's view of a class, at most a second old. Raises ClassError, StoreError.
 
     Raises:
         ClassError: There is no such class.
@@ -71,7 +71,7 @@ def _watch(code: str, second: int) -> Watched:
 
 
 def clear_view_cache() -> None:
-    """Clear the cache of public views, so that a change is visible at once."""
+    """Clear the cache of public views of all classes, so that a change is visible at once."""
     _watch.cache_clear()
 
 
@@ -116,7 +116,7 @@ class Seat(Key):
 
 
 def sync_key(storage_name: str, key: Key) -> str:
-    """Store a key in the browser under this name. Return the browser's own key once, else ""."""
+    """Store a key in the browser, by a component; return the browser's own key once, else ""."""
     data = {"place": storage_name, "key": key.value, "asked": key.has_answered}
     result = _component(key=storage_name, data=data, on_kept_change=lambda: None).kept
     if key.has_answered or not isinstance(result, str):
@@ -131,7 +131,10 @@ def store_teacher_key(code: str, key: str) -> None:
 
 
 def sync_teacher_key(code: str) -> Key:
-    """Return the teacher's key of a class from session or browser; both store it."""
+    """Return the teacher's key of a class, from session or browser; its value is "" without one.
+
+    Both store it; it is not checked.
+    """
     key = session().kept.setdefault(TEACHER_KEYS, {}).setdefault(code, Key())
     key.value = sync_key(f"ablation-lab-teacher-{code}", key) or key.value
     return key
@@ -143,7 +146,7 @@ def seat(code: str) -> Seat:
 
 
 def sync_seat(code: str) -> Seat:
-    """Return this session's seat; keep its key in the browser, or restore it by that key."""
+    """Return this session's seat; draw the component that keeps its key, or restores it."""
     own_seat = seat(code)
     key = sync_key(f"ablation-lab-class-{code}", own_seat)
     if key:
@@ -154,7 +157,8 @@ def sync_seat(code: str) -> Seat:
 def join(code: str, nickname: str = "", key: str = "") -> None:
     """Take a seat unless taken, or return to one by its key; put a refusal in `seat.trouble`.
 
-    The refusal of an old key is not: the student is asked for a nickname again.
+    A success clears it. The refusal of an old key is not put there: the student is asked for a
+    nickname again.
     """
     own_seat = seat(code)
     with own_seat.turn:
@@ -175,7 +179,10 @@ def join(code: str, nickname: str = "", key: str = "") -> None:
 def vote(
     code: str, question_name: str, round: int, answer: str, confidence: int = 0, reason: str = ""
 ) -> None:
-    """Store a vote; a refusal is stored in `seat.trouble` (a callback)."""
+    """Store a vote of a round, from 1; a refusal in `seat.trouble`, else "" (a callback).
+
+    The seat keeps the vote; confidence 0 is a guess.
+    """
     own_seat = seat(code)
     own_seat.trouble = ""
     try:
@@ -214,7 +221,10 @@ def describe_time_left(now: Watched, texts: Mapping[str, str]) -> str:
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
-    """Count the votes for each answer; [] without votes unless the answer is revealed."""
+    """Count each round's votes by answer; right ones marked once revealed; [] without votes.
+
+    Once revealed, an unanswered question has counts of 0.
+    """
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
         votes = {now.round: {}}
@@ -259,7 +269,7 @@ def has_letters(question: Question) -> bool:
 
 
 def draw_reasons(reasons, texts: Mapping[str, str]) -> None:
-    """Draw the reasons that the teacher has picked."""
+    """Draw the reasons (texts) that the teacher has picked, with a title; nothing without any."""
     if reasons:
         st.markdown(f"**{literal(texts['class_reasons'])}**")
     for reason in reasons:

@@ -76,7 +76,7 @@ def student(context):
 
 
 def _draw_seat(context, code: str, now: Watched, question: Question | None):
-    """Draw a seat's content: the form to join, the question, or the result."""
+    """Draw a seat's content: the form to join, a wait for `question` None, question or result."""
     words = context.words
     own_seat = sync_seat(code)
     if not own_seat.value:
@@ -147,7 +147,7 @@ def draw_door(context):
 
 
 def label_questions(context, offered: list[str]) -> dict[str, str]:
-    """Return name -> distinct label of these questions."""
+    """Return name -> label of these known questions, each label different."""
     labels = []
     for name in offered:
         question = find_question(name, context.words, context.look.language)
@@ -224,7 +224,7 @@ def _ask_to_join(code: str, own_seat: Seat, texts: Mapping[str, str]):
 
 
 def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, str]):
-    """Draw the question or this student's vote, as a fragment: a hundred vote at once."""
+    """Draw the question, or this student's vote, which cannot be changed (a fragment)."""
     own_seat = seat(code)
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))
@@ -262,7 +262,10 @@ def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, 
 
 
 def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
-    """Draw the controls of a prediction, and the scale where a number is asked for."""
+    """Draw the controls of a prediction, and the scale where a number is asked for.
+
+    `send` gets answer, confidence and reason; `refuse` gets a message.
+    """
 
     def then(name: str, entry: Entry):
         send(prediction.write_answer(entry.answer), entry.sure, entry.because)
@@ -277,7 +280,10 @@ def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], 
 
 
 def _ask_options(asks: str, options, key: str, is_lettered: bool = False):
-    """Draw radio buttons for options, labelled A, B, … if `is_lettered`; the index is at `key`."""
+    """Draw radio buttons for options, labelled A, B, … if `is_lettered`; the index is at `key`.
+
+    The state has None before a choice; nothing is returned.
+    """
     st.radio(
         asks,
         range(len(options)),

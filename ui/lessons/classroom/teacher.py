@@ -220,12 +220,15 @@ def _draw_next(context, token: str, now: TeacherView):
 
 
 def _draw_next_step(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = ""):
-    """Draw the button of the next step, which the space bar presses, too."""
+    """Draw the button of the next step, step(), which the space bar presses, too.
+
+    Its label is texts[text_key].
+    """
     _draw_button(text_key, icon, step, texts, key=key, type="primary", shortcut="Space")
 
 
 def _draw_button(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = "", **look):
-    """Draw a button that takes a step of the class."""
+    """Draw a button labelled texts[text_key] that calls step(); look: options of st.button."""
     st.button(
         texts[text_key],
         key=key or text_key,
@@ -264,7 +267,7 @@ def _draw_reasons(token: str, now: TeacherView, texts: Mapping[str, str]):
 
 
 def _pick(token: str, now: TeacherView, reason_id: int, key: str):
-    """Pick a reason or unpick it; above the limit the checkbox is reset (a callback)."""
+    """Pick a reason or unpick it; above PICKED reasons its checkbox is reset (a callback)."""
     picked = [reason.id for reason in now.reasons if reason.picked and reason.id != reason_id]
     if st.session_state[key]:
         picked.append(reason_id)
