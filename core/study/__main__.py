@@ -217,14 +217,14 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command run: train missing runs of study files; return 0, or 1 if any lacks still."""
+    """Run the command run: train missing runs of study files; return 0, or 1 if runs remain."""
     return train(arguments, [read_study(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
-    """Run the command resume: train the missing runs of files or stored names; return 0 or 1.
+    """Run the command resume: train missing runs of studies, given as files or stored names.
 
-    It is 1 if some run still has no result, 128 + n after signal n.
+    Return 0 if every run has its result, 1 if not, 128 + n after signal n.
     """
     store = Store(arguments.database, create=False)
     studies = [
@@ -249,7 +249,10 @@ def import_(arguments: Namespace) -> int:
 
 
 def rerun(arguments: Namespace) -> int:
-    """Run the command rerun: train runs of other conditions than here again; return 0 or 1."""
+    """Run the command rerun: train runs of other conditions than here again; return 0 or 1.
+
+    It is 1 if some run has no result in the end.
+    """
     store = Store(arguments.database, create=False)
     studies = [find_study_id(store, name) for name in arguments.studies]
     store.close()
@@ -437,7 +440,7 @@ def find_study_id(store: Store, name: str) -> int:
 
 
 def print_state(store: Store, number: int) -> bool:
-    """Print a study's progress to stdout; return whether each run has its result (or diverged)."""
+    """Print a study's progress to stdout; return whether all runs are done or diverged."""
     name = next((study.name for study in store.studies() if study.id == number), None)
     if name is None:
         print("The study has been deleted in the meantime.")

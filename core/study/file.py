@@ -187,7 +187,10 @@ class _Reader:
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def read_text(self, key: str) -> str:
-        """Return document[key], else ""; note a problem if it is no text, or no fit "name"."""
+        """Return document[key], else ""; note a problem if it is no text or no possible name.
+
+        Only the key "name" must be a possible name, and present.
+        """
         value = self.document.get(key, "")
         is_name = key == "name"
         if is_name and key not in self.document:
@@ -249,7 +252,7 @@ class _Reader:
     def read_null(self, seeds: list[int]) -> bool:
         """Read whether there are null arms; note a problem, too, if a seed is NULL_SEEDS or more.
 
-        Return False for anything but true.
+        Return False for anything but true; seeds must be below NULL_SEEDS.
         """
         value = self.document.get("null", False)
         if not isinstance(value, bool):
@@ -449,7 +452,10 @@ class _Reader:
         return variants
 
     def read_variant(self, path: KeyPath, table: Any) -> Changes:
-        """Read a variant's changes: a table, or text as in a link; note problems, and return {}."""
+        """Read a variant's changes: a table, or text as in a link; note problems.
+
+        {} for text that cannot be read.
+        """
         if isinstance(table, str) and table:  # as in a link
             try:
                 table = decode(table, write_key(path))

@@ -129,7 +129,10 @@ _seconds = lru_cache(maxsize=4096)(
 
 @lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
-    """Read config and training from a stored run's spec (JSON); ConfigError if unknown here."""
+    """Read config and training from a stored run's spec (JSON); ConfigError for a newer format.
+
+    Also for a field or value that this version does not have.
+    """
     values = json.loads(spec)
     if values["format"] != FORMAT:
         raise ConfigError(
@@ -145,13 +148,13 @@ def read_settings(spec: str) -> tuple[Config, Training]:
 
 
 def machine_of(spec: str) -> dict[str, str]:
-    """Return the device and dtype of a stored run, as in its spec."""
+    """Return {"device": …, "dtype": …} of a stored run, as in its spec (JSON)."""
     machine: dict[str, str] = json.loads(spec)["machine"]
     return machine
 
 
 def read_run(name: str, variant: str, spec: str) -> Run:
-    """Read a run from its task, variant and spec. Raises ConfigError for unknown settings.
+    """Read a run from its task (name in the study), variant and spec; ConfigError if unknown.
 
     Args:
         name: Name of the task in the study.
@@ -184,7 +187,10 @@ class TaskSetup:
     only: Any = None
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return the variants that are trained on this task; ConfigError for an unknown name."""
+        """Return the variants trained on this task, all if it names none; baseline not added.
+
+        ConfigError for an unknown name.
+        """
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
             raise ConfigError(
@@ -208,7 +214,10 @@ class TaskSetup:
         )
 
     def training(self, changes: dict[str, Any]) -> Training:
-        """Return the training on this task with some changes. Raises ConfigError."""
+        """Return the training on this task with changes; model settings among them are ignored.
+
+        Raises ConfigError.
+        """
         merged = self.changes | changes
         return Training(
             task=self.task, **{name: merged[name] for name in TRAINING if name in merged}
@@ -232,7 +241,10 @@ class Study:
     later: tuple[Run, ...] = ()
 
     def seconds(self, workers: int) -> float:
-        """Return the estimated seconds from the first to the last run on so many workers."""
+        """Return the estimated seconds of all runs on so many workers, at least the longest's.
+
+        Runs that are stored count, too.
+        """
         alone = [run.expected for run in self.runs]
         return max(sum(alone) / workers, max(alone, default=0.0))
 
@@ -249,7 +261,7 @@ NOTHING = Stored()
 
 
 def variant_name(changes: dict[str, Any]) -> str:
-    """Name a variant after its changed settings: "− norm, learning rate 0.01"."""
+    """Name a variant after its changed settings: "− norm, learning rate 0.01"; "" for none."""
     words = [
         name_of(changes),
         *(TRAINING[name].describe_change(changes[name]) for name in TRAINING if name in changes),
@@ -260,7 +272,9 @@ def variant_name(changes: dict[str, Any]) -> str:
 def plan_arms(
     setup: TaskSetup, variants: dict[str, dict[str, Any]], equal: str = "nothing"
 ) -> tuple[Arms, list[str]]:
-    """Plan a task's models: variant -> (config, training), baseline first; and who is left out.
+    """Return variant -> (config, training), baseline first, and sentences on those left out.
+
+    Left out are variants that cannot be trained, and those equal to another one or the baseline.
 
     Args:
         setup: The task as the study sets it up.
@@ -305,12 +319,15 @@ def is_null(variant: str) -> bool:
 
 
 def pair_seed(variant: str, seed: int) -> int:
-    """Return the seed of the baseline with which a run is paired."""
+    """Return the seed of the baseline's run with which a run is compared."""
     return seed - NULL_SEEDS if is_null(variant) and seed >= NULL_SEEDS else seed
 
 
 def plan_null_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tuple[Run, ...]:
-    """Return the runs of the null arms of every task, at each learning rate of its baseline."""
+    """Return the runs of the null arms of every task, at each learning rate of its baseline.
+
+    `arms` is task -> variant -> (config, training). The arm NULL has these seeds + NULL_SEEDS.
+    """
     runs = []
     for seed in seeds:
         for name, several in arms.items():
@@ -350,7 +367,7 @@ def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tupl
 
 
 def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
-    """Describe what a study would train and how long it takes, for a command line."""
+    """Describe in lines of text what a study would train and how long, without stored runs."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
     seeds = len({run.seed for run in study.runs})
     left = study
@@ -377,7 +394,7 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
 
 
 def describe_looks(study: Study) -> str:
-    """Describe in sentences what later looks of a study would train; "" if there are none."""
+    """Describe in sentences what later looks would train at most; "" if there are none."""
     if not study.later:
         return ""
     first, *later_looks = study.looks
@@ -391,7 +408,7 @@ def describe_looks(study: Study) -> str:
 
 
 def describe_stored(ended: int, unwanted: int) -> list[str]:
-    """Describe in sentences how many runs the store has finished, and how many it ignores."""
+    """Describe in sentences how many runs have a result, and how many are ignored; [] for 0."""
     lines = []
     if ended:
         lines.append(f"{count(ended, 'run')} already done.")

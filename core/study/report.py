@@ -111,13 +111,16 @@ class TaskPart:
 
 
 def report_html(store: Store, study: int) -> str:
-    """Return the report of a stored study, given its id. Raises StudyError if it is gone."""
+    """Return the report of a stored study as an HTML page; StudyError if the study is gone.
+
+    It needs no finished run.
+    """
     provenance = made_of(store.runs(study, *ENDED, spec=False))
     return _write_report(store, study, provenance)
 
 
 def shipped_report(name: str) -> str:
-    """Return the report of a built-in study from its curves; see core.study.shipped.
+    """Return the report of a built-in study from its curves as an HTML page.
 
     Raises:
         StudyError: Its file or its curves are damaged.
@@ -132,7 +135,7 @@ def shipped_report(name: str) -> str:
 
 
 def _write_report(store: Store, study: int, provenance: Made, path: str = "") -> str:
-    """Return the report of a stored study.
+    """Return the report of a stored study as an HTML page, naming its file `path`, if any.
 
     Args:
         store: The store.
@@ -176,7 +179,7 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
 
 
 def describe_provenance(provenance: Made) -> dict[str, str]:
-    """Describe what trained the runs of a study: label -> versions, devices or commits."""
+    """Return label (Devices, Versions, Commit) -> what trained the runs, where known, as text."""
     versions = [f"{name} {', '.join(provenance[name])}" for name in VERSIONS if provenance[name]]
     described = {
         "Devices": ", ".join(provenance["device"]),
@@ -187,7 +190,7 @@ def describe_provenance(provenance: Made) -> dict[str, str]:
 
 
 def describe_unknown(runs: Sequence[Line], provenance: Made) -> str:
-    """Describe conditions with several values of which it is not known which runs have which.
+    """Describe conditions with several values, not known for each run of a study; "" if none.
 
     Args:
         runs: The runs that have ended.
@@ -204,7 +207,10 @@ def describe_unknown(runs: Sequence[Line], provenance: Made) -> str:
 
 
 def describe_margins(margins: Mapping[str, float]) -> str:
-    """Describe the margins of tasks: "±2 points (±5 points in subtraction)"."""
+    """Describe task -> margin (share), the commonest first: "±2 points (±5 points in subtraction)".
+
+    "none" for no tasks.
+    """
     if not margins:
         return "none"
     usual, _ = Counter(margins.values()).most_common(1)[0]
@@ -217,7 +223,9 @@ def describe_margins(margins: Mapping[str, float]) -> str:
 
 
 def describe_counts(compared: pd.DataFrame) -> str:
-    """Describe how many comparisons have which verdict, in one or two sentences.
+    """Describe in one or two sentences how many comparisons have which verdict.
+
+    "No comparison." for an empty table.
 
     Args:
         compared: Lines of a summary without baselines and null arms.
@@ -237,7 +245,10 @@ def describe_counts(compared: pd.DataFrame) -> str:
 
 
 def find_reach(table: pd.DataFrame, gaps: Mapping[Name, Mapping[int, float]]) -> float:
-    """Return the end of the scale that all tasks share, as a share: at least 0.1, at most 1."""
+    """Return the end of the scale that all tasks share, as a share: at least 0.1, at most 1.
+
+    `gaps`: (task, variant) -> seed -> difference as a share; NaN does not count.
+    """
     columns = ("difference", "difference_low", "difference_high", "noise_floor", "margin")
     values = [value for name in columns for value in table[name].tolist()]
     values += [gap for by_seed in gaps.values() for gap in by_seed.values()]
@@ -288,7 +299,7 @@ def _build_task(
     gaps: Mapping[Name, Mapping[int, float]],
     reach: float,
 ) -> TaskPart:
-    """Return the part of a report about one task.
+    """Return the part of a report about one task, the only one in `table`.
 
     Args:
         table: Lines of the task in the summary.
@@ -321,7 +332,10 @@ def _build_task(
 
 
 def _describe_baseline(base: Line) -> str:
-    """Describe the accuracy of a baseline for a heading."""
+    """Describe a baseline's accuracy for a heading: "baseline 97.2 % (95.0 to 99.4)".
+
+    Without results it says so.
+    """
     if math.isnan(base.accuracy):
         return "no result of the baseline"
     words = f"baseline {_format_accuracy(base)}"
@@ -331,7 +345,7 @@ def _describe_baseline(base: Line) -> str:
 
 
 def _format_accuracy(line: Line) -> str:
-    """Format an accuracy with its interval: "97.2 % (95.0 to 99.4)"."""
+    """Format an accuracy with its interval: "97.2 % (95.0 to 99.4)"; "–" for NaN."""
     if math.isnan(line.accuracy):
         return "–"
     words = format_percent(line.accuracy)
@@ -341,7 +355,7 @@ def _format_accuracy(line: Line) -> str:
 
 
 def _format_difference(line: Line) -> str:
-    """Format a difference in points with its interval: "−4.1 (−6.0 to −2.2)"."""
+    """Format a difference in points: "−4.1 (−6.0 to −2.2)", or "(no interval)"; "–" for NaN."""
     if math.isnan(line.difference):
         return "–"
     fine = decimals_of((line.difference, line.difference_low, line.difference_high))
@@ -363,7 +377,7 @@ def _format_p_cell(p: float) -> str:
 
 
 def _build_entry(line: Line) -> Entry:
-    """Return the texts of a line of the table."""
+    """Return the texts of a table's line; for a baseline, those on comparisons are ""."""
     is_baseline = line.variant == BASELINE
     least = ""
     if not math.isnan(line.p_exact_least):
@@ -386,7 +400,7 @@ def _name_variant(variant: str) -> str:
 
 
 def _list_notes(line: Line) -> list[str]:
-    """Return what else is to be known of a cell, in words."""
+    """Return what else is to be known of a cell, in words (seeds, rates, conditions); or []."""
     notes = []
     if line.diverged:
         notes.append(f"{line.diverged} of {line.seeds + line.diverged} diverged")
@@ -440,7 +454,7 @@ def task_svg(
 
 
 def _find_x(share: float, reach: float) -> float:
-    """Return the x of a difference on the scale."""
+    """Return the x in pixels of a difference (share) on the scale, cut to ±reach."""
     return NAMES + SIDE + PLOT * (1 + min(max(share / reach, -1.0), 1.0)) / 2
 
 
@@ -473,7 +487,10 @@ def _scale_svg(margin: float, noise_floor: float, reach: float, height: float) -
 def _row_svg(
     line: Line, notes: Sequence[str], y: float, gaps: Mapping[int, float], reach: float
 ) -> str:
-    """Return the row of one variant as SVG, with its upper edge at y."""
+    """Return the row of a variant as SVG, from y on: seeds, interval and mean, values, notes.
+
+    `gaps` is seed -> difference as a share; a NaN difference has no dot.
+    """
     shapes = ""
     name = _name_variant(line.variant).replace(" %", "\N{NO-BREAK SPACE}%")
     names = wrap(name, NAME_LETTERS, max_lines=2, placeholder="…")

@@ -36,7 +36,7 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether no run is queued or running."""
+        """Whether no run is queued or running; True, too, where there never was one."""
         return not self.counts.get(QUEUED) and not self.counts.get(RUNNING)
 
 
@@ -64,16 +64,19 @@ class Runner:
         )
 
     def add(self, study: int) -> None:
-        """Add a study by its id, or look again for newly queued runs; callable from any thread."""
+        """Add a study by its id, or look again for newly queued runs; from any thread.
+
+        It queues nothing and does not check the id.
+        """
         if study not in self.studies:
             self.studies = [*self.studies, study]
         self.asked = True
 
     def train(self) -> Generator[Progress, None, None]:
-        """Train all queued runs, and yield the progress ten times a second; block until all end.
+        """Train all queued runs; yield the progress ten times a second until all have ended.
 
-        Raises StoreError where the store can no longer be used, and what
-        WorkerPool.refresh_workers raises.
+        Closing the generator stores what there is and marks unfinished runs as stopped. Raises
+        StoreError, and what WorkerPool.refresh_workers raises.
         """
         result = Progress()
         self._begun = None
@@ -94,7 +97,10 @@ class Runner:
             self.stop()
 
     def _add_next_looks(self) -> bool:
-        """Queue the runs of the studies' next looks; return whether there are any."""
+        """Queue the runs of these studies' next looks; return whether there are any.
+
+        True also where a busy store does not tell.
+        """
         try:
             new = [study for study in self.studies if add_next_look(self.store, study)]
         except BusyError:
@@ -122,7 +128,7 @@ class Runner:
             )
 
     def _store_and_drop(self, state: str = RUNNING) -> None:
-        """Store all new results, and stop and drop runs that ended or were lost to another process.
+        """Store all new results; stop and drop runs that ended or were lost to another process.
 
         Unfinished runs get this state; unless it is RUNNING, they are dropped, too.
         """
@@ -211,7 +217,10 @@ class Runner:
         return self.workers.pace * time_left / max(1, min(self.workers.count, waiting))
 
     def stop(self) -> None:
-        """Stop training, store what there is, and mark unfinished runs as stopped."""
+        """Stop training, store what there is, and mark unfinished runs as stopped; wait for that.
+
+        Errors of the store are ignored. train() calls it at its end.
+        """
         for job in self.jobs.values():
             job.stop()
         with suppress(StoreError):  # then others will see that this process is gone
@@ -237,7 +246,7 @@ class Service:
         self._runner: Runner | None = None
 
     def start(self, study: int) -> None:
-        """Train the queued runs of a study, given by its id, in the background."""
+        """Train a study's queued runs in the background, with any under way; do not wait."""
         with self._lock:
             self.trouble = ""
             if self._runner:
@@ -249,12 +258,12 @@ class Service:
             ).start()
 
     def has(self, study: int) -> bool:
-        """Return whether the background thread works on a study."""
+        """Return whether the background thread works on a study; False once it has ended."""
         with self._lock:
             return self._runner is not None and study in self._runner.studies
 
     def _work(self, runner: Runner) -> None:
-        """Train the runner's studies until none asks for more; note why it fails in `trouble`."""
+        """Train the runner's studies until none asks for more; `trouble` gets a failure's text."""
         try:
             while True:
                 for self.seen in runner.train():

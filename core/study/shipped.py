@@ -64,7 +64,7 @@ ALONE = tuple(
 
 
 def study_of(name: str) -> Path:
-    """Return the path of a shipped study's file."""
+    """Return the path of a shipped study's file, given its key; it may not exist."""
     return ROOT / "studies" / f"{name}.toml"
 
 
@@ -94,7 +94,7 @@ def read_shipped_study(name: str) -> Study:
 def shipped_curves(name: str) -> CurveFiles:
     """Read the curves of a shipped study: its own file, then the others, which may have its runs.
 
-    Raises StudyError, OSError.
+    Raises StudyError, OSError, also for one of the other files.
     """
     study = find_study(name)
     others = [key for key in (*shipped, *ALONE) if key != study]

@@ -81,14 +81,17 @@ def read_summary(path: str | Path) -> pd.DataFrame:
 
 
 def is_sparse(table: pd.DataFrame) -> bool:
-    """Return whether a summary fills less than a third of its tasks × variants."""
+    """Return whether a summary's lines fill less than a third of its tasks × variants.
+
+    The baseline is a variant; a line counts with or without results.
+    """
     return 3 * len(table) < table.task.nunique() * table.variant.nunique()
 
 
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
-    """Return a summary's variants under one task `title`, each named "variant: task".
+    """Return a summary's variants as one task `title`, each named "variant: task".
 
-    The column cell has the original (task, variant). Baselines and null arms are left out.
+    A further column, cell, has the original (task, variant). Baselines and null arms are left out.
     """
     variants = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
@@ -101,7 +104,8 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Pair the cells of a searched summary with the same cells of others at one shared rate.
 
-    Two columns, a row for each model and task, in the order of the other studies.
+    A table like a summary with two tasks (AS_SET, SEARCHED), a row for each model and task, in the
+    order of the other studies.
     """
     plain = [
         line

@@ -59,7 +59,7 @@ WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per run of a study; started and ended are in seconds since 1970."""
+    """Return wanted runs, most columns of Store.runs; started and ended in s since 1970 or None."""
     return (
         pd.DataFrame(store.runs(study), columns=COLUMNS)
         .drop(columns=WHILE_RUNNING)
@@ -68,7 +68,7 @@ def run_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def row_table(store: Store, study: int) -> pd.DataFrame:
-    """Return one line per row: run, task, variant, seed, fields of core.train.Row.
+    """Return one line per row: run (id), task, variant, seed, fields of core.train.Row.
 
     NaN after divergence.
     """
@@ -81,7 +81,7 @@ def row_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def summary_table(store: Store, study: int) -> pd.DataFrame:
-    """Return a study's accuracies: one line per task and variant, from each run's last row.
+    """Return a study's accuracies (shares): one line per task and variant, from runs' last rows.
 
     task (its name in the study), of (key of the task), variant; accuracy, low, high (95 %
     interval), seeds (of which it is the mean), diverged, missing (not trained yet, or failed);
@@ -99,7 +99,7 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
 
 
 def _read_cells(store: Store, study: int) -> dict[Name, list[Line]]:
-    """Return the runs of each task and variant of a study, one per seed."""
+    """Return (task, variant with its rate) -> its wanted runs, one per seed, in any state."""
     cells: dict[Name, list[Line]] = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
@@ -112,7 +112,7 @@ def find_source(store: Store, study: int) -> str:
 
 
 def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
-    """Return a study's summary with its guards; each seed at its chosen learning rate, if searched.
+    """Return any study's summary, each seed at its chosen rate if searched, and column guards.
 
     Its column guards says what was equal for all models or searched.
     """
@@ -125,7 +125,9 @@ def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """Return the summary of a searched study, each seed at its chosen learning rate.
+    """Return the summary of a searched study, each seed at its chosen rate, and column rates.
+
+    A seed whose rates are not all trained counts as missing.
 
     Its column rates says which rates were chosen, and how often.
 
@@ -154,7 +156,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
 def choose_rates(
     runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
 ) -> dict[Name, list[tuple[Line, float]]]:
-    """Choose the learning rate of each task, model and seed: that with the lowest late loss.
+    """Return (task, model) -> [(run, rate)]: each seed's run with the lowest late loss.
 
     Args:
         runs: All runs of a study.
@@ -257,7 +259,7 @@ def _noise_floor(arms: Iterable[tuple[float, int]]) -> float:
 
 
 def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
-    """Return the differences of each task of a stored study, and the seeds that each one needs."""
+    """Return by task, of a stored study, the difference of each variant and the seeds it needs."""
     cells, specs = _read_compared_cells(store, study)
     return _look_at_cells(cells, store.results(study), specs, find_source(store, study))
 
@@ -277,7 +279,7 @@ def _read_compared_cells(
 
 
 def list_seed_differences(store: Store, study: int) -> dict[Name, dict[int, float]]:
-    """Return the paired differences that each comparison counts.
+    """Return the differences that comparisons count: (task, variant) -> seed -> share.
 
     Returns:
         (task, variant) -> seed of the baseline -> accuracy − that of the baseline, as a share.
@@ -303,7 +305,7 @@ def list_seed_differences(store: Store, study: int) -> dict[Name, dict[int, floa
 def _accuracy_of_ended_runs(
     cells: Mapping[Name, Sequence[Line]], last_accuracy: Mapping[int, float]
 ) -> dict[Name, dict[int, float]]:
-    """Return accuracies of ended runs by cell and seed of the baseline; NaN if one diverged."""
+    """Return cell -> seed of the baseline -> accuracy of ended runs; NaN if it diverged."""
     return {
         key: {
             pair_seed(run.variant, run.seed): last_accuracy.get(run.id, math.nan)
@@ -374,7 +376,7 @@ def _summarise_cell(
     search: str,
     noise_floor: float,
 ) -> dict[str, Any]:
-    """Return a summary's line of one task and variant: column -> value, as in summary_table.
+    """Return a summary's line of a task and variant: column -> value (shares), as summary_table.
 
     Args:
         cell: Task and variant.
@@ -428,7 +430,7 @@ def _summarise_cell(
 
 
 def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
-    """Compare accuracy in two studies, by their ids: the first − the other, cell by cell.
+    """Compare accuracy (share) in two studies: first − other, for each cell that both have.
 
     For tasks and variants of the same names, on the seeds that both have: task, variant, settings
     ("same" where all runs of both are the same trainings, else "differ"); accuracy (of the first),
@@ -497,7 +499,7 @@ FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
 def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write a study's tables ("csv" or "parquet") and file into a folder; return the paths.
+    """Write a study's tables ("csv" or "parquet") and TOML file into a folder; return the paths.
 
     Raises:
         OSError: the folder cannot be written.
@@ -576,6 +578,8 @@ class Stored:
 def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
     """Load the rows of a task's baseline and variants from the store; None without a baseline.
 
+    Rows of unfinished runs are included.
+
     Seeds are those of which all have rows. A variant that is trained for another number of steps,
     or on sequences of another length, is left out. Raises ConfigError for settings that this
     version does not have.
@@ -623,7 +627,7 @@ def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Sto
 def load_cell_runs(
     store: Store, study: int, task: str, variant: str
 ) -> list[tuple[Run, list[Row], Made]]:
-    """Load each finished run of a cell and of its baseline: (run, rows, what trained it).
+    """Load finished runs of a cell and its baseline: (run, rows, what trained it), [] if none.
 
     For a searched study, runs at every learning rate.
 
@@ -668,5 +672,5 @@ def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list
 
 
 def made_of(lines: Collection[Line]) -> Made:
-    """Return the versions and devices that trained these runs, each a sorted tuple by name."""
+    """Return what trained these runs: name in MADE -> sorted tuple of its known values."""
     return {name: tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE}

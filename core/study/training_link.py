@@ -24,6 +24,8 @@ def link_parameters(
 ) -> dict[str, str]:
     """Return the link parameters (name -> text) that open a variant and baseline on Training.
 
+    Defaults are left out, and the variant is one of "variants" where it can be compared.
+
     The page compares models of one training. A variant that is trained differently from its
     baseline is opened with it if the menu of optimiser variants has this difference
     (core.experiments.training.plan). Else it is opened alone, as is a variant that is no change of
@@ -66,5 +68,5 @@ def format_address(params: dict[str, str]) -> str:
 
 
 def read_query(text: str) -> dict[str, str]:
-    """Parse the parameters of an address, name -> text; {} where it has none."""
+    """Parse the parameters behind "?" in any address, name -> text (the last of equal names)."""
     return dict(parse_qsl(text.partition("?")[2], keep_blank_values=True))

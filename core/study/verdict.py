@@ -44,7 +44,7 @@ Cell = Mapping[str, Any]  # line of a summary: column -> value
 
 
 def study_document(store: Store, study: int) -> Document:
-    """Return the verdicts of a stored study, given its id. Raises StudyError if it is gone."""
+    """Return the verdicts of a stored study as a Document; StudyError if it is gone."""
     entry = next((entry for entry in store.studies() if entry.id == study), None)
     if entry is None:
         raise StudyError(["The study has been deleted in the meantime."])
@@ -67,9 +67,9 @@ def shipped_document(name: str) -> Document:
 
 
 def training_document(runs: Runs, plan: Plan, provenances: Sequence[Made]) -> Document:
-    """Return the verdicts of a comparison as the page Training makes it.
+    """Return the verdicts of the page Training's comparison; runs not ended count as missing.
 
-    Without numbers until all runs have ended: the runs that have not are counted as missing.
+    No numbers until all runs have ended. One provenance is of some of the runs.
 
     Args:
         runs: Rows of the compared runs, by (model, seed).
@@ -101,7 +101,7 @@ def write_document(document: Document) -> str:
 
 
 def has_missing_runs(document: Document) -> bool:
-    """Return whether some comparison of a document misses results of runs."""
+    """Return whether some comparison misses runs: not trained or failed, but not diverged."""
     comparisons = document["comparisons"]
     return any(any(comparison["missing"].values()) for comparison in comparisons)
 
@@ -112,7 +112,7 @@ def _has_ended(rows: list[Row], steps: int) -> bool:
 
 
 def find_provenance(name: str, study: Study) -> Made:
-    """Return the versions and devices that trained a built-in study.
+    """Return what trained a built-in study (its key): name in MADE -> values, () without curves.
 
     Its runs may stand in the curves of other studies. Files that are missing or damaged are left
     out: the summary has all numbers without them.
@@ -147,7 +147,9 @@ def _build_document(
     question: str = "",
     looks: Sequence[int] = (),
 ) -> Document:
-    """Return the document of a summary.
+    """Return a summary's document: schema, study (or None), question, rule, comparisons, ….
+
+    The keys are those of core/study/verdict.schema.json.
 
     Args:
         table: The summary (core.study.tables.summary_with_guards).
@@ -187,7 +189,7 @@ def _build_document(
 
 
 def describe_rule(looks: Sequence[int] = ()) -> str:
-    """Describe how verdicts are found, in sentences; see core.measure.verdicts."""
+    """Describe how verdicts are found, in one text of sentences; () is for one look."""
     sentences = [
         "Accuracies are paired by seed and compared by a t-test.",
         "Some runs of a task may learn it and others not, far apart.",
@@ -202,7 +204,7 @@ def describe_rule(looks: Sequence[int] = ()) -> str:
 
 
 def describe_verdicts() -> dict[str, str]:
-    """Return a sentence on what each verdict means."""
+    """Return DIFFERENCE, EQUIVALENT and UNDECIDED, each with a sentence on what it means."""
     alpha = round(1 - LEVEL, 6)
     return {
         DIFFERENCE: f"A corrected p below {alpha:g} is a difference.",
@@ -215,7 +217,7 @@ def describe_verdicts() -> dict[str, str]:
 
 
 def describe_looks(looks: Sequence[int]) -> str:
-    """Describe when comparisons of a study get more seeds, and how p is corrected for that."""
+    """Describe in sentences when comparisons get more seeds, and how p is corrected for that."""
     numbers = ", ".join(map(str, looks))
     return (
         f"Undecided comparisons get more seeds, in {count(len(looks), 'look')} ({numbers})."
@@ -224,7 +226,9 @@ def describe_looks(looks: Sequence[int]) -> str:
 
 
 def _build_comparison(line: Cell, base: Cell) -> Document:
-    """Return the comparison of a variant with the baseline of its task.
+    """Return a comparison as a dict: effect (variant − baseline, share), p, verdict, ….
+
+    The keys are those of core/study/verdict.schema.json; None for NaN.
 
     Args:
         line: Line of the variant in a summary.
@@ -266,7 +270,7 @@ def _build_comparison(line: Cell, base: Cell) -> Document:
 
 
 def _describe_accuracy(cell: Cell) -> Document:
-    """Return the mean accuracy of a model with its interval."""
+    """Return a model's mean accuracy, low, high (shares, or None) and n, its number of runs."""
     return {
         "mean": _number(cell["accuracy"]),
         "low": _number(cell["low"]),
@@ -276,7 +280,7 @@ def _describe_accuracy(cell: Cell) -> Document:
 
 
 def _describe_learnt(cell: Cell) -> Document:
-    """Return how many runs of a model learnt the task, and their share with its interval."""
+    """Return how many runs of a model learnt the task: count, n, share, low, high (or None)."""
     learnt = int(cell["learnt"])
     n = int(cell["seeds"])
     share, low, high = wilson(learnt, n)

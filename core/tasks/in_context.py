@@ -133,7 +133,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw repeating sequences, (batch, length); targets: next letters, first IGNORE.
+    """Draw repeating sequences, (batch, length); targets: next letters, IGNORE at first.
 
     There are targets once the sequence repeats.
 

@@ -159,7 +159,7 @@ class Writer:
         return BE[number]
 
     def phrase(self, kind: str, number: int | None = None, every: bool = False) -> list[str]:
-        """Write a noun phrase with its clauses, as words.
+        """Write a noun phrase with its clauses, as words; `number` is drawn if None.
 
         Args:
             kind: Kind of noun: people or things.

@@ -170,7 +170,7 @@ class Task:
         return tokens, targets
 
     def check_length(self, length: int) -> None:
-        """Raise ConfigError for a length that cannot be drawn."""
+        """Raise ConfigError for a length not in `lengths`, such as another than the only one."""
         if length not in self.lengths:
             low = self.lengths[0]
             high = self.lengths[-1]

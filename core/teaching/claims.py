@@ -75,7 +75,7 @@ class Evidence:
     def curves(
         self, name: str, task_name: str, variant: str = BASELINE
     ) -> dict[int, Sequence[Row]]:
-        """Return seed -> rows of a cell of study `name`; StudyError if any seed lacks or is cut."""
+        """Return seed -> rows of a cell of a study; StudyError for missing or incomplete seeds."""
         runs = [
             run
             for run in read_shipped_study(name).runs

@@ -222,7 +222,7 @@ def new_code() -> str:
 
 
 def parse_code(typed: str) -> str:
-    """Return a typed code as it is stored: "bcd-fg" becomes "BCDFG"; "" if not a possible one."""
+    """Return a typed code as it is stored: "bcd-fg" becomes "BCDFG"; "" for an impossible one."""
     letters = "".join(str(typed)[:100].upper().replace("-", " ").split())
     return letters if len(letters) == CODE and set(letters) <= set(LETTERS) else ""
 
@@ -346,7 +346,9 @@ def transaction(
     [Callable[Concatenate["Classroom", Connection, Room, P], T]],
     Callable[Concatenate["Classroom", str, P], T],
 ]:
-    """Decorate a method of (connection, room, …) to take a code or key; ClassError if expired.
+    """Decorate a method of (connection, room, …) to take a code or key; ClassError if unknown.
+
+    Classes that have expired are unknown.
 
     It may be called again where it is not known whether a first call was stored.
     """

@@ -84,10 +84,10 @@ def score(text: str) -> float:
 
 
 def gain(before: Mapping[int, float], after: Mapping[int, float]) -> Interval:
-    """Return the class's normalised gain (Hake, 1998): (after − before) / (1 − before) of means.
+    """Return the normalised gain (Hake, 1998): (after − before) / (1 − before) of class means.
 
-    Its 95 % interval is the jackknife's over seats that answered both times (Tukey, 1958). NaN
-    where nothing could be gained, or nobody answered both.
+    Over seats in both, with a 95 % interval by the jackknife (Tukey, 1958). NaN where nothing could
+    be gained, or nobody answered both.
 
     Args:
         before: Seat to score() before the class.
@@ -272,7 +272,7 @@ def find_question(name: str, words: Mapping[str, str], language: str = ENGLISH) 
 
 
 def question_names() -> list[str]:
-    """Return the names of all questions in a class's order: check, each with transfer, check."""
+    """Return all questions' names in a class's order: BEFORE, lessons with transfer, AFTER."""
     predictions = [name for name in lesson if read_lesson(name).prediction]
     return [
         BEFORE,

@@ -51,7 +51,7 @@ def norms_by_seed(tensors: Iterable[torch.Tensor]) -> torch.Tensor:  # several (
 
 
 def clip_gradients(parameters: Iterable[torch.Tensor], clip: float, norm: torch.Tensor) -> None:
-    """Scale gradients in place so that their total norm, now `norm` (0-d), is at most `clip`.
+    """Scale .grad of parameters in place so that their total norm, now `norm`, is ≤ `clip`.
 
     As torch.nn.utils.clip_grads_with_norm_ does.
     """
@@ -106,7 +106,7 @@ class State:
 
 
 def start(config: Config, training: Training, seed: int, machine: Machine | None = None) -> State:
-    """Return the State before the first step; `seed` replaces config.seed. ConfigError for float16.
+    """Return the State before the first step, its seed `seed`; ConfigError for float16.
 
     Small gradients would be lost in float16.
     """
@@ -122,7 +122,10 @@ def start(config: Config, training: Training, seed: int, machine: Machine | None
 def train(
     config: Config, training: Training, seed: int, machine: Machine | None = None
 ) -> Generator[Row, None, State]:
-    """Train; yield rows at steps 1, every, 2·every, … and the last; return the last State."""
+    """Train; yield rows at steps 1, every, 2·every, … and the last; return the last State.
+
+    A diverged run ends with its last row, which has a note.
+    """
     run = Run(start(config, training, seed, machine))
     while not run.done:
         row = run.step()
@@ -132,7 +135,7 @@ def train(
 
 
 def chunk(state: State, seconds: float) -> tuple[State, list[Row]]:
-    """Train for about so many seconds, at least one step; return the new state and its rows."""
+    """Train for about so many seconds, at least one step if not done; return new state and rows."""
     run = Run(state)
     rows = []
     end = time.monotonic() + seconds
@@ -157,7 +160,10 @@ def model(state: State) -> Transformer:
 
 @functools.lru_cache(maxsize=64)
 def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a task's test batch (tokens, targets), the same for every model of a seed."""
+    """Return a task's test batch (tokens, targets), one for every model of a seed; shared.
+
+    On the CPU; do not change them. `length` None is the task's own.
+    """
     with torch.inference_mode(False):
         return task[name](
             generator(seed, f"{name}.held_out"), task[name].test, length, held_out=True
@@ -201,7 +207,7 @@ class Run:
         return self.diverged or self.at == self.start.training.steps
 
     def step(self) -> Row | None:
-        """Update the weights once; return a Row if one is due or the run diverges, else None."""
+        """Update the weights once; return a Row (with accuracy) if due or diverged, else None."""
         training = self.start.training
         self.at += 1
         rate = training.rate(self.at)
@@ -219,7 +225,7 @@ class Run:
         return row if math.isfinite(row.update_size) else self.diverge(row)
 
     def compute_gradients(self) -> tuple[float, float]:
-        """Set and clip the gradients of the next batch; return loss and norm before clipping."""
+        """Set and clip the next batch's gradients (.grad); return loss and norm before clipping."""
         training = self.start.training
         device = self.start.machine.torch_device
         tokens, targets = self.task(self.data, training.batch, training.length)
@@ -251,12 +257,15 @@ class Run:
             return torch.cat(correct).float().mean().item()
 
     def measure_update(self, before: list[torch.Tensor]) -> float:
-        """Return the norm of the last update relative to the norm of the weights before it."""
+        """Return the norm of the last update relative to that of the weights before (copies)."""
         changes = [now.detach() - was for now, was in zip(self.parameters, before)]
         return (total_norm(changes) / total_norm(before)).item()
 
     def diverge(self, row: Row) -> Row:
-        """Mark the run as diverged; return its last row, with NaN and a note."""
+        """Mark the run as diverged; return its last row, with NaN as accuracy, and a note.
+
+        Its update_size is NaN, too.
+        """
         self.diverged = True
         return row._replace(
             accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}"

@@ -91,7 +91,7 @@ RATES = tuple(float(f"{digit}e{power}") for power in (-4, -3, -2, -1) for digit 
 
 
 def task_default(name: str, otherwise: Any = None) -> Callable[[Any], Any]:
-    """Return a function of a Training: its task's default for a setting, or `otherwise`."""
+    """Return a function of a Training: its task's default for a setting, `otherwise` if none."""
     return lambda training: task[training.task].training.get(name, otherwise)
 
 
@@ -222,7 +222,7 @@ class Training(Settings):
         task[self.task].check_length(self.length)
 
     def due(self, step: int) -> bool:
-        """Return whether a step, from 1, gives a row of the curves."""
+        """Return whether a step, from 1, gives a row: 1, multiples of `every`, and the last."""
         return step in (1, self.steps) or step % self.every == 0
 
     def rate(self, step: int) -> float:
@@ -244,7 +244,7 @@ HELP = {
 
 
 def read_task_name(settings: "Learner | Removed") -> str:
-    """Return the name of the task in some settings.
+    """Return the task's name in the field `task` of settings; ConfigError if there is none.
 
     Raises:
         ConfigError: No task has this name.
@@ -286,7 +286,7 @@ class Learner(Config):
     @classmethod
     @cache
     def settings(cls) -> dict[str, Setting]:
-        """Return the settings by name, with the task's values as defaults."""
+        """Return Config's settings and `task` by name; their defaults are the task's values."""
         definitions = dict(super().settings())
         for name, known_setting in definitions.items():
             if name != "task":  # the task's own value until another is given

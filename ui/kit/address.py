@@ -29,7 +29,7 @@ TAKEN = "secrets_taken"
 
 
 def take_address():
-    """Store the address's secrets in the session, for pop_secret(), and its limits if first."""
+    """Store the address's secrets in the session, for pop_secret(), and a first link's limits."""
     link = st.query_params.to_dict()
     current = session()
     secrets = {name: link[name] for name in SECRETS if name in link}

@@ -172,7 +172,7 @@ def draw_sidebar(
     draw_by_group=None,
     label: str = "Reset to defaults",
 ):
-    """Draw groups of controls in the sidebar, and the button that resets them.
+    """Draw groups (labels) of controls in the sidebar, and the button that resets them.
 
     Args:
         groups: Labels of the groups, in order.

@@ -383,7 +383,7 @@ def restore(settings: Settings):
 
 
 def reset(*kinds: type[Settings], **params: str):
-    """Reset all settings of these classes on the open page but set `params` (texts); not locked."""
+    """Reset these classes' settings on the open page, but set `params` (texts); not if locked."""
     current = session()
     current.moves += 1
     current.change({name: None for kind in kinds for name in kind.settings()} | params)

@@ -167,7 +167,7 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return the hashes of this study's finished runs, and how many stored runs it lacks.
+        """Return the hashes of this study's finished runs, and how many stored ones it dropped.
 
         NOTHING for an unknown name.
         """

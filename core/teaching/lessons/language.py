@@ -58,7 +58,7 @@ def has_lesson(language_name: str, lesson: str) -> bool:
 
 
 def _replace(document: Any, texts: Any) -> Any:
-    """Return a copy of a nested document with the texts of `texts` where it has the place."""
+    """Return a copy of a nested document, with the texts that `texts` has at the same place."""
     if isinstance(document, dict) and isinstance(texts, dict):
         return {
             key: _replace(value, texts[key]) if key in texts else value

@@ -149,7 +149,7 @@ def choice(
     labels: Sequence[str],
     on_select: Callable | None = None,
 ) -> Control:
-    """Return a menu that sets `name`, or calls on_select, with one of `offered`; see `labels`.
+    """Return a menu of `labels` that sets `name`, or calls on_select, to one of `offered`.
 
     Args:
         label: Label of the control.
