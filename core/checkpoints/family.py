@@ -44,12 +44,12 @@ WHOLE = "baseline"  # the member from which nothing is taken
 
 
 def members() -> list[str]:
-    """List the names of all members as in links: the baseline, each removal, each replacement."""
+    """List all members as in links: "baseline", then removals such as "norm-none", replacements."""
     return [WHOLE, *(encode(part) for part in ablation.values()), *SWAPS]
 
 
 def config_of(member: str, seed: int) -> Config:
-    """Return a member's Config: the baseline's with the member's change, and this seed."""
+    """Return a member's Config with this seed; ConfigError for a name that cannot be decoded."""
     return apply({} if member == WHOLE else decode(member, "member"), BASELINE).replace(seed=seed)
 
 
@@ -69,7 +69,7 @@ def file_of(member: str, seed: int) -> str:
 
 
 def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
-    """Read the list of shipped members: (member, seed) to file hash; empty if it is unreadable."""
+    """Read SHA256SUMS as {(member, seed): hash}, not looking for the files; {} if unreadable."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -82,10 +82,7 @@ def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
 
 
 def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
-    """Load a member from its file, as an Opened model; CheckpointError if missing or changed.
-
-    Raises CheckpointError if it is missing or was not trained here.
-    """
+    """Load a member; CheckpointError if it is missing, or its hash is not that in SHA256SUMS."""
     name = file_of(member, seed)
     expected = read_shipped(folder).get((member, seed))
     if expected is None:
@@ -124,12 +121,12 @@ def _open_cached(member: str, seed: int, digest: str) -> Opened:
 
 
 def open_cached(member: str, seed: int) -> Opened:
-    """Return a member of the family, from a cache of the 64 used last (0.4 MB each)."""
+    """Return a member, shared and not to be modified, from a cache of 64. Raises as open_member."""
     return _open_cached(member, seed, list_shipped().get((member, seed), ""))
 
 
 def strip_config(config: Config) -> Config:
-    """Return a config with the baseline's seed, and without padding and dropout.
+    """Return a config with BASELINE's seed and with no padding and no dropout (0, off).
 
     No member was trained with other values of these, and every member can be run with them.
     """
@@ -137,9 +134,9 @@ def strip_config(config: Config) -> Config:
 
 
 @cache
-def values(name: str) -> list[Any]:
-    """Return the sorted values that a setting takes over all members of the family."""
-    return sorted({getattr(config, name) for config in _names_by_config()})
+def values(field: str) -> list[Any]:
+    """Return the sorted values that a field of Config has in any member, the baseline included."""
+    return sorted({getattr(config, field) for config in _names_by_config()})
 
 
 @cache
@@ -163,9 +160,9 @@ def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
-    """Return whether a model can run with the baseline's weights: same init, all shapes there.
+    """Return whether `baseline` has the config's init and all its weights in their shapes.
 
-    How weights were drawn does not matter otherwise.
+    The baseline may have more weights. How weights were drawn does not matter otherwise.
     """
     if config.init != baseline.init:
         return False
@@ -176,7 +173,7 @@ def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
 
 
 def build_with_weights(config: Config, baseline: Opened) -> Transformer | None:
-    """Build a model of these settings with the baseline's weights; None if some are missing."""
+    """Build a model of these settings that shares the baseline's tensors; None if not all fit."""
     if not can_use_weights_of(config, baseline.config):
         return None
     has = baseline.model.state_dict()
@@ -188,7 +185,7 @@ def build_with_weights(config: Config, baseline: Opened) -> Transformer | None:
 
 
 def ablate_after_training(member: str, baseline: Opened) -> Opened | None:
-    """Return the trained baseline without a member's part; None if weights are missing."""
+    """Return the trained baseline with a member's change applied; None if weights do not fit."""
     model = build_with_weights(config_of(member, baseline.config.seed), baseline)
     if model is None:
         return None

@@ -35,10 +35,10 @@ _one_download = threading.Lock()
 
 
 def model_folders() -> dict[str, Path]:
-    """Return the folder of every model by name, the shipped one first.
+    """Return the folder of every model by folder name, the shipped model ("legal") first.
 
-    Looks in models/ and in the folder named by ABLATION_MODELS. A folder that cannot be read is
-    left out.
+    Looks in models/ and in the folder named by ABLATION_MODELS, which wins where names are equal. A
+    folder without config.json, or that cannot be read, is left out.
     """
     places = [
         ROOT,
@@ -62,7 +62,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def last_written(folder: Path) -> float:
-    """Return when a model's files were last written, in seconds since 1970; 0 if unreadable."""
+    """Return when a model's newest file was written, in seconds since 1970; 0 if unreadable."""
     times = [0.0]
     for path in _list_folder(folder):
         with suppress(OSError):  # a link to nothing
@@ -71,12 +71,12 @@ def last_written(folder: Path) -> float:
 
 
 def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Open the model in a folder or a file's folder; `check` gets its bytes first, and may raise.
+    """Open the model in a folder or a file's; `check` gets its size in bytes first, may raise.
 
     Args:
         folder: The folder, or a file in it.
         name: Name on screen of a model that brings none; "" for the folder's name.
-        check: Gets the model's bytes before its weights are read, and may raise.
+        check: Called before the weights are read.
 
     Raises:
         CheckpointError: The folder holds no model, or cannot be read.
@@ -98,7 +98,10 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 
 
 def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
-    """Open the model in uploaded files (file name to content). Raises as from_folder."""
+    """Open the model in uploaded files (file name to content); others are ignored.
+
+    Its name is the one in config.json, or "GPT-2". Raises as from_folder.
+    """
     check_bytes(sum(map(len, files.values())), "These files are")
     with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
         for name, content in files.items():
@@ -169,7 +172,7 @@ def _find_weights(files: dict[str, Path]) -> list[Path]:
 
 
 def list_needed_files(names: Collection[str]) -> list[str]:
-    """Return the names of the files that a model needs; not all of them need be in `names`."""
+    """List the files a model needs: settings and weights, even if not in `names`, and tokenizer."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
     tokenizer = (
@@ -184,10 +187,11 @@ def cache_folder() -> Path:
 
 
 def from_hub(name: str, check: Check | None = None) -> Opened:
-    """Download a model from the Hugging Face Hub by its ID, and open it; one at a time.
+    """Download a Hub model's newest revision by its ID and open it; CheckpointError on failure.
 
-    Only the files that are needed are downloaded, after a look at their size. The operator's token
-    is sent only with ABLATION_HUB_TOKEN=1. Raises as from_folder.
+    One at a time: waits up to 10 s for its turn. Only the files that are needed are downloaded,
+    after a look at their size. The operator's token is sent only with ABLATION_HUB_TOKEN=1. Raises
+    as from_folder.
     """
     try:
         from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
@@ -243,9 +247,9 @@ def _download(name: str) -> Path:
 
 
 def _make_room(name: str, size: int) -> None:
-    """Delete the downloads used longest ago until so many bytes fit.
+    """Delete the oldest-used downloads except `name` until `size` more bytes fit.
 
-    Raises MemoryLimitError if they never will.
+    The limit for all downloads is ABLATION_HUB_MB; MemoryLimitError if `size` alone is above it.
     """
     from huggingface_hub import scan_cache_dir
 

@@ -122,10 +122,7 @@ def read(
 
 
 def _read_config(document: dict[str, Any]) -> tuple[Config, int, int]:
-    """Read a config.json; return the Config, number of positions and vocabulary size.
-
-    Raises CheckpointError for what is not supported.
-    """
+    """Read config.json as (Config, positions, vocabulary size); CheckpointError if unsupported."""
     sizes = {name: document.get(name, usual) for name, usual in SIZES.items()}
     for name, value in sizes.items():
         if type(value) is not int or not 0 < value <= MOST:

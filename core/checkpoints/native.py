@@ -39,13 +39,13 @@ LONGEST_NAME = 80  # letters
 def model_files(
     model: Transformer, name: str, trained_on: str = "", /, **about: object
 ) -> dict[str, bytes]:
-    """Return a model as files, {file name: content}; nothing is written to disk.
+    """Return a model as {"model.safetensors": …, "config.json": …}; nothing is written to disk.
 
     Args:
         model: The model to be saved.
         name: Its name on screen.
         trained_on: Key of the task that it was trained on, or "".
-        about: Further facts to be stored, as JSON.
+        about: Further facts for config.json, as JSON.
     """
     settings = {
         "format": FORMAT,
@@ -66,7 +66,7 @@ def model_files(
 
 
 def trained_model_files(state: State, name: str, accuracy: float) -> dict[str, bytes]:
-    """Return the model of a training at its current step as files: {file name: content}."""
+    """Return a training's current model as model_files(); `accuracy`, a share, is only noted."""
     return model_files(
         model_of(state), name, state.training.task, **_describe_training(state), accuracy=accuracy
     )
@@ -159,7 +159,7 @@ def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path
 
 
 def build_blank_model(config: Config, vocabulary: Sequence[str], positions: int = 0) -> Transformer:
-    """Build a model with weights on the meta device; `positions`: rows of a learned table."""
+    """Build a model on the meta device; `positions`: rows of a learned table, 0 for the default."""
     draw: Any = Blank()  # takes the place of a Draw
     model = Transformer(config, vocabulary, draw)
     if positions and hasattr(model.position, "weight"):
@@ -172,11 +172,11 @@ def weights_name(weights: Sequence[Path]) -> str:
     return weights[0].name if len(weights) == 1 else WEIGHTS
 
 
-def _wrap_model(name: str, model: Transformer, learnt: str, about: dict[str, Any]) -> Opened:
-    """Wrap a model with its tokens, task and end token."""
-    end = task[learnt].ends if learnt in task else ""
+def _wrap_model(name: str, model: Transformer, task_key: str, about: dict[str, Any]) -> Opened:
+    """Wrap a model with its tokens, its task ("" for none) and the end token of the task."""
+    end = task[task_key].ends if task_key in task else ""
     ends = (model.vocabulary.index(end),) if end else ()
-    return Opened(name, model, Words(model.vocabulary), learnt, about, ends)
+    return Opened(name, model, Words(model.vocabulary), task_key, about, ends)
 
 
 def _read_config(document: object) -> Config:

@@ -70,7 +70,7 @@ class Opened:
 
     @property
     def size(self) -> int:
-        """Bytes of the weights and the vocabulary, without cached results."""
+        """Bytes of the weights and the vocabulary, by size_of(), without cached results."""
         return size_of(self.parameters, len(self.model.vocabulary))
 
     @property

@@ -39,14 +39,14 @@ class Stored:
     shape: tuple[int, ...]
 
 
-def check_bytes(needed: int, sentence_start: str) -> None:
-    """Raise MemoryLimitError if a model, or a file, is too large.
+def check_bytes(needed_bytes: int, sentence_start: str) -> None:
+    """Raise MemoryLimitError if a model, or a file, has more bytes than ABLATION_MAX_MB allows.
 
     sentence_start: what stands before its size in the message, as "These files are".
     """
-    if needed > max_mb() << 20:
+    if needed_bytes > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
-        raise MemoryLimitError(f"{sentence_start} {needed / 2**20:,.0f} MB; {limit}.")
+        raise MemoryLimitError(f"{sentence_start} {needed_bytes / 2**20:,.0f} MB; {limit}.")
 
 
 def size_of(parameters: int, n_words: int) -> int:
@@ -55,7 +55,10 @@ def size_of(parameters: int, n_words: int) -> int:
 
 
 def check_room(parameters: int, n_words: int, file: str, check: Check | None) -> None:
-    """Raise MemoryLimitError for too large a model; then call check, if given, with its bytes."""
+    """Raise MemoryLimitError for a model above the limit; else call `check` with its bytes.
+
+    file: name of its file in the message.
+    """
     check_bytes(size_of(parameters, n_words), f"{file} describes a model of")
     if check is not None:
         check(size_of(parameters, n_words))

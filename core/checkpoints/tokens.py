@@ -54,7 +54,7 @@ class Tokens(Protocol):
         """Tokens of the model, in the order of their ids."""
 
     def encode(self, text: str) -> Encoded:
-        """Encode a text: token ids, their labels and unknown words."""
+        """Encode a text; unknown words are listed once per occurrence, and no token is added."""
 
     def label(self, token: int) -> str:
         """Return the text of a token id, as shown on screen."""
@@ -79,7 +79,7 @@ class Words:
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
-        """Encode a text word by word; unknown words become <unk> or are left out."""
+        """Encode a text word by word; an unknown word becomes <unk> or, without it, is left out."""
         encoded = Encoded([], [], [], [])
         for word in split_words(text):
             index = self.token_id(word)
@@ -132,7 +132,7 @@ class Pieces:
 
 
 def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read the tokenizer of a GPT-2 with `words` tokens; also return notes on tokens left out.
+    """Read a GPT-2 tokenizer; also return sentences on added tokens that the model lacks.
 
     Args:
         files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
@@ -193,7 +193,7 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
 
 
 def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Read tokenizer.json, or build it from the older files; CheckpointError if not allowed."""
+    """Read tokenizer.json, or build it from older files; CheckpointError if unlike GPT-2's."""
     if TOKENIZER not in files:
         return _merge_files(files, words)
     document = read_json(files[TOKENIZER], LARGEST)
