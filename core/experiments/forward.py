@@ -38,7 +38,7 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Generate a continuation of a text (cached): the model's vocabulary, Steps without logits.
+    """Generate a text's continuation (cached): the vocabulary, and Steps with logits None.
 
     Args:
         config: Settings of the model.
@@ -110,7 +110,7 @@ class Pass:
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def run_with(self, config: Config, same_weights: bool = False) -> "Pass":
-        """Run the same text through another config, with its own weights unless same_weights.
+        """Run the same text through another config, with its own weights or with this pass's.
 
         Args:
             config: The other settings.
@@ -139,7 +139,7 @@ class Pass:
 
     @property
     def statistics(self) -> pd.DataFrame:
-        """Statistics of every recorded tensor as a table: layer, site, meter, value."""
+        """Statistics of every recorded tensor, with padding: layer (from 0), site, meter, value."""
         return tidy(*self.measured)
 
     @property
@@ -216,7 +216,7 @@ def prepare_model(
 
 
 def look_up_words(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
-    """Return a kind's vocabulary, and each word's id in it (the unknown word's if not there)."""
+    """Return a kind's vocabulary, and each word's index in it (that of <unk> if not there)."""
     model_words, numbers = weights[kind].look_up_ids(words)
     return model_words, [
         model_words.index(UNKNOWN) if number is None else number for number in numbers
@@ -226,7 +226,7 @@ def look_up_words(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], lis
 def encode_tokens(
     tokens: Sequence[str], padding: int, device: str
 ) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
-    """Return the text's own vocabulary, token ids (1, T), and which are real (None for all).
+    """Encode a text with `padding` PADs after it: vocabulary, ids (1, T), real (1, T) or None.
 
     Raises ValueError for a text without tokens.
     """
@@ -329,7 +329,7 @@ def run_recorded(
 
 
 def square_mask(allowed: torch.Tensor | None, length: int) -> torch.Tensor:
-    """Expand a mask, or None for everywhere, to one bool matrix (T, T) on the CPU."""
+    """Expand the mask of one text, None for all visible, to a bool matrix (T, T) on the CPU."""
     if allowed is None:
         return torch.ones(length, length, dtype=torch.bool)
     return allowed.expand(1, 1, length, length)[0, 0].cpu()

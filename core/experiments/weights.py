@@ -26,10 +26,7 @@ class Weights:
 
     @staticmethod
     def look_up_ids(words: Sequence[str]) -> tuple[tuple[str, ...], list[int | None]]:
-        """Return the vocabulary, and each word's id in it (None if unknown).
-
-        The models that ship have their own vocabulary.
-        """
+        """Return the family's own vocabulary, and each word's id in it; None if unknown."""
         family_words = Words(family.vocabulary())
         return family_words.vocabulary, [
             family_words.vocabulary.index(PAD) if word == PAD else family_words.token_id(word)
@@ -58,7 +55,7 @@ class Weights:
 
     @staticmethod
     def name(config: Config) -> str:
-        """Return what names a variant with these weights; "" if its change is name enough."""
+        """Return what names a variant with these weights: "", as its change is enough."""
         return ""
 
 

@@ -20,7 +20,7 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Tabulate each head's attention from marked queries to their keys: head, value, uniform.
+    """Tabulate attention from marked queries to their keys: head (from 1), value, uniform.
 
     The weights of a query on all its marked keys are added up; `value` is the mean over queries.
     `uniform` is the same for attention spread evenly over all visible keys.
@@ -47,9 +47,9 @@ def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
 
 
 def read_pairs(text: str, n_tokens: int) -> tuple[tuple[Pair, ...], list[str]]:
-    """Parse "12-1,13-1", counted from 1, into index pairs from 0; also return notes on bad ones.
+    """Parse "12-1,13-1", query-key from 1, into index pairs from 0, and notes on invalid parts.
 
-    Returns pairs counted from 0, and sentences about invalid ones.
+    Notes are sentences, at most three.
     """
     pairs: list[Pair] = []
     notes = []
@@ -77,12 +77,12 @@ HEADS = (1, 4, 8)  # that are compared on the same sentence
 
 
 def patterns(p: Pass, layer: int) -> torch.Tensor:
-    """Return the attention weights of a layer (H, T, T); NaN for keys that are not visible."""
+    """Return a copy of a layer's attention weights (H, T, T), NaN for keys that are not visible."""
     return p.sites["pattern"][layer].masked_fill(~p.allowed_in(layer), math.nan)
 
 
 def weight_table(p: Pass) -> pd.DataFrame:
-    """Tabulate every visible attention weight by layer, head, query and key, all from 1."""
+    """Tabulate every visible attention weight: layer, head, query, key (all from 1) and weight."""
     rows = [
         (layer, head, query + 1, key + 1, pattern[query, key].item())
         for layer, patterns in enumerate(p.sites.get("pattern", []), 1)
@@ -95,7 +95,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
 def vary_head_count(config: Config) -> dict[int, Config | None]:
     """Return {heads: config of the same width} for HEADS; None where heads do not divide it.
 
-    RoPE is dropped where it does not fit; None where heads do not divide the width.
+    RoPE is dropped where it does not fit.
     """
     configs: dict[int, Config | None] = {}
     for number in HEADS:
@@ -109,7 +109,7 @@ def vary_head_count(config: Config) -> dict[int, Config | None]:
 
 
 def measure_heads(p: Pass, layer: int) -> pd.DataFrame:
-    """Measure what each head does, averaged over real query tokens: head, meter, value.
+    """Tabulate means over real queries: head (from 1), meter (entropy, distance, …), value.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
     key|); self: the weight on the token itself; uniform: the entropy of uniform attention over all
@@ -134,7 +134,7 @@ def measure_heads(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def head_similarity(p: Pass, layer: int) -> torch.Tensor:
-    """Return the cosine similarity of the heads' patterns over real queries: (H, H)."""
+    """Return the cosine similarity of heads' patterns, (H, H); real queries, hidden keys as 0."""
     flat = torch.nn.functional.normalize(
         p.sites["pattern"][layer][:, : p.n_real].flatten(1), dim=-1
     )
@@ -153,9 +153,10 @@ class Step:
 
 
 def list_head_steps(p: Pass, layer: int, head: int) -> list[Step]:
-    """List the steps of one head, from queries to output projection, each with its matrix.
+    """List the steps of a head, from queries to output projection, each with its matrix.
 
-    Raw scores are recomputed from q and k; everything else is what the model itself computed.
+    Layer and head are from 0. Raw scores are recomputed from q and k; everything else is what the
+    model itself computed.
     """
     c = p.config
     sites = p.sites
@@ -281,7 +282,10 @@ def group_of(config: Config, head: int) -> int:
 
 @torch.no_grad()
 def entropy_by_scaling(p: Pass, layer: int, head: int) -> dict[str, float]:
-    """Return the mean entropy (bits) of a head's weights: scaled by 1/√d_k, unscaled, uniform."""
+    """Return a head's mean entropies (bits): "scaled" by 1/√d_k, "unscaled" and "uniform".
+
+    Over real queries; the first two are recomputed with the model's softmax and position bias.
+    """
     c = p.config
     q = p.sites["q"][layer][head]
     k = p.sites["k"][layer][group_of(c, head)]

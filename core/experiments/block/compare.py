@@ -13,7 +13,7 @@ from core.model import cost
 
 
 def per_token(p: Pass) -> pd.DataFrame:
-    """Compare each token's input and output: token, word, distance (Euclidean), cosine."""
+    """Compare real tokens' input and output: token (from 0), word, distance (Euclidean), cosine."""
     before, after = input_and_output(p)
     distance = (after.double() - before.double()).norm(dim=-1)
     cosine = (normalize(before.double(), dim=-1) * normalize(after.double(), dim=-1)).sum(-1)
@@ -28,7 +28,7 @@ def per_token(p: Pass) -> pd.DataFrame:
 
 
 def token_similarity(p: Pass) -> torch.Tensor:
-    """Return the tokens' cosine similarities before and after all blocks: (2, T, T)."""
+    """Return real tokens' cosine similarities before [0] and after [1] all blocks: (2, T, T)."""
     return torch.stack([cosines(x) for x in input_and_output(p)])
 
 
@@ -44,7 +44,7 @@ def mean_similarity(matrix: torch.Tensor) -> float:
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
-    """Compare the outputs of several models: one row per model, the baseline first.
+    """Tabulate the outputs of several models, compared with that of the first, the baseline.
 
     Each pass is requested once and released, so a mapping may compute it on access.
 

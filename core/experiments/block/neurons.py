@@ -12,9 +12,9 @@ from core.settings.setting import ConfigError
 
 
 def strongest(p: Pass, layer: int, token: int) -> pd.DataFrame:
-    """Return the 8 largest |activations| of a token, counted from 0: unit, before, after.
+    """Return a token's 8 largest |activations|: unit (from 1), before, after. Token is from 0.
 
-    Units are counted from 1. For a gated activation, `before` is the value half.
+    For a gated activation, `before` is the value half.
     """
     after = p.sites["mlp_post"][layer][token]
     before = p.sites["mlp_pre"][layer][token]
@@ -28,9 +28,9 @@ NEARLY = 0.1  # of the RMS of all hidden units: below this a unit is called near
 
 
 def sparsity(p: Pass, layer: int) -> pd.DataFrame:
-    """Return the shares of exactly and nearly zero hidden units for each token of a layer.
+    """Tabulate each real token of a layer: token (from 0), word, value (share of zeros), small.
 
-    Columns: token (its index), word, value (share that is exactly 0), small (share nearly zero).
+    small: share of units that are nearly zero, exact zeros included.
     """
     hidden = p.sites["mlp_post"][layer][: p.n_real].double()
     zero, small, _ = (share.double().mean(-1).tolist() for share in _classify_units(hidden))
@@ -39,17 +39,16 @@ def sparsity(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def _classify_units(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return three bool masks: units that are exactly zero, nearly zero, negative."""
+    """Return bool masks: units that are exactly zero, nearly zero (the former too), negative."""
     rms = hidden.square().mean().sqrt()
     return hidden == 0, hidden.abs() < NEARLY * rms, hidden < 0
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """Rerun this pass under each activation: a row of shares of zero and negative units each.
+    """Rerun under each activation: activation, label, shares zeros, small, negative in a layer.
 
-    Columns: activation, label, zeros, small, negative. Everything else, weights included, stays as
-        it is (SwiGLU adds its gate matrix; a trained model that has none is left out with it). NaN
-        where activations became infinite.
+    Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model
+    that has none is left out with it). NaN where activations became infinite.
     """
     rows = []
     for name in MENUS["activation"]:
@@ -65,7 +64,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Return the most active hidden units, (real tokens, units), numbers from 1 in order."""
+    """Return activations (real tokens, units) of the most active units, and these (from 1)."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = (
         hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values

@@ -18,7 +18,7 @@ from core.settings.setting import ConfigError
 
 
 def position_tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
-    """Return position vectors as initialised, by kind (sinusoidal, learned): (rows, D) each."""
+    """Return untrained position vectors as {"sinusoidal": (rows, D), "learned": (rows, D)}."""
     draw = source_of_weights(p.config, "pos_embed")
     return {
         "sinusoidal": sinusoid_table(rows, p.config.d_model),
@@ -27,9 +27,9 @@ def position_tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
 
 
 def compare_word_orders(p: Pass) -> pd.DataFrame:
-    """Compare "dog bites man" with "man bites dog" under every position encoding and mask.
+    """Compare "dog bites man" with its reverse: position, label, mask, value, notices.
 
-    Uses words that the model knows. Returns position, label, mask, value, notices.
+    Under every position encoding and mask, with words that the model knows.
 
     value: the largest difference between a word's output in one order and the same word's output in
     the other, computed in float64. notices: whether it is larger than rounding. If not, the two

@@ -20,7 +20,7 @@ HOW = "enter comma-separated numbers, such as 3.2, −1.5, 0.8."
 
 
 def read_vector(text: str) -> list[float]:
-    """Parse numbers such as "3.2, −1.5, 0.8"; [] for an empty text, ConfigError if invalid."""
+    """Parse comma-separated numbers, "3.2, −1.5"; [] for an empty text, ConfigError if invalid."""
     if not text.strip():
         return []
     parts = [part.strip() for part in text.split(",")]
@@ -45,7 +45,7 @@ def read_vector(text: str) -> list[float]:
 
 
 def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[str, float]:
-    """Return mean, variance (divided by n) and mean square in float64, and the norms' epsilon."""
+    """Return "mean", "variance" (divided by n) and "mean square" of all values, and "epsilon"."""
     x = torch.as_tensor(values, dtype=torch.float64)
     return {
         "mean": x.mean().item(),
@@ -57,7 +57,7 @@ def moments(values: list[float] | torch.Tensor, eps: float = EPSILON) -> dict[st
 
 @torch.inference_mode()
 def apply_every_norm(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
-    """Apply every norm to typed values: columns place (from 1), typed and one per norm."""
+    """Apply every norm, untrained, to values: columns place (from 1), typed, one per norm's key."""
     x = torch.tensor(values, dtype=torch.float64)
     modules = {name: part("typed", len(values), eps=eps).double() for name, part in norm.items()}
     columns = {name: module(x[None, None])[0, 0].tolist() for name, module in modules.items()}
@@ -101,7 +101,7 @@ def stage_name(p: Pass, site: str) -> str:
 
 
 def stages(p: Pass, layer: int) -> pd.DataFrame:
-    """Return a row for each stage of a layer, as computed: stage, site, shape, statistics."""
+    """Return a row per stage of a layer (from 0): stage (name), site, shape (text), statistics."""
     wide = p.statistics.query("layer == @layer").pivot(
         index="site", columns="meter", values="value"
     )
@@ -114,7 +114,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
-    """Return each norm's sub-layer and place: {"ln1": ("attention", "before"), "ln2_post": …}."""
+    """Return {norm: (sub-layer, place)}: place "before", "on the output of" or "after" its sum."""
     places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)
@@ -125,7 +125,7 @@ def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
 
 
 def norm_input(p: Pass, site: str) -> str:
-    """Return the hook that "ln1", "ln1_post", "ln2" or "ln2_post" reads, "resid_pre" for "ln1"."""
+    """Return the name of the hook that a norm of the model, such as "ln2_post", reads."""
     sublayer, place = norm_placements(p)[site]
     if place == "on the output of":
         return {"attention": "attn_raw", "ffn": "mlp_raw"}[sublayer]
@@ -138,7 +138,7 @@ def norm_input(p: Pass, site: str) -> str:
 def token_through_norm(
     p: Pass, layer: int, site: str, token: int
 ) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return a token before and after a norm as a table, and its moments() before it.
+    """Tabulate a token through a norm: dimension (from 1), before, after; also moments() before.
 
     Variance is the population variance (divided by n), as the norm uses it. Gain and bias are 1 and
     0 in a model that was not trained, so `after` is the normalised vector itself.

@@ -55,7 +55,7 @@ def _number_axis(
     first: tuple[str, ...] = (),
     words: tuple[str, ...] = (),
 ) -> Axis:
-    """Return an axis with some values of a number; 0 stands for a part that is missing.
+    """Return an axis with these values of a number; a value 0 stands for a part that is missing.
 
     Args:
         field: Name of the setting.
@@ -140,7 +140,7 @@ class Axes(Settings):
     )
 
     def _check_together(self) -> None:
-        """Normalise the grid's text; raise ConfigError for unknown entries or too many variants.
+        """Normalise the grid's text in place; ConfigError for bad entries or too many variants.
 
         Raises:
             ConfigError: Unknown axes or entries, or too many variants. Its `instead` is the text
@@ -170,7 +170,7 @@ class Axes(Settings):
 
     @property
     def chosen(self) -> dict[str, tuple[str, ...]]:
-        """Entries of the grid for each axis; none: as in the baseline."""
+        """Keys of the entries chosen for each axis; () for an axis as in the baseline."""
         parts = dict(part.split("-", 1) for part in filter(None, self.grid.split("__")))
         return {
             axis: _read_entries(axis, parts[axis]) if axis in parts else default.first
@@ -194,12 +194,12 @@ def _read_entries(axis: str, text: str) -> tuple[str, ...]:
 
 
 def count_variants(chosen: dict[str, tuple[str, ...]]) -> int:
-    """Count the variants of a grid; an axis without entries counts as one."""
+    """Count all combinations, invalid ones too; an axis without entries counts as one."""
     return math.prod(max(1, len(entries)) for entries in chosen.values())
 
 
 def name_entries(axes: Iterable[str], entries: Iterable[str]) -> str:
-    """Name a variant by one entry for each axis, joined by " · ", or "as in the baseline"."""
+    """Name a variant by its entries' labels, joined by " · "; "as in the baseline" without axes."""
     return (
         " · ".join(AXES[axis].words[entry] for axis, entry in zip(axes, entries))
         or "as in the baseline"
@@ -207,7 +207,7 @@ def name_entries(axes: Iterable[str], entries: Iterable[str]) -> str:
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """Return chosen entries as text of Axes.grid: the axes that differ from the default."""
+    """Return chosen entries as text, "axis-a+b__axis-c", leaving out axes at their default."""
     return "__".join(
         f"{axis}-{'+'.join(chosen[axis])}"
         for axis in AXES

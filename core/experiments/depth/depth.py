@@ -55,7 +55,7 @@ def repeat_one_block(config: Config, passes: int) -> Way:
     help="a stack of blocks with separate weights, as in most models.",
 )
 def stack_separate_blocks(config: Config, passes: int) -> Way:
-    """Return a plan, (config, block of each pass), of `passes` blocks with own weights."""
+    """Return a plan of separate blocks: the config with `passes` layers, and each pass's block."""
     return config.replace(n_layers=passes), list(range(passes))
 
 
@@ -93,10 +93,7 @@ class Depth(Settings):
     def passes_to_play(self, cells_per_pass: int) -> list[int]:
         """Choose the passes (from 1) to play: every n-th and the last, with about PLAYED cells.
 
-        All of them, or every n-th and the last where they are too many.
-
-        Args:
-            cells_per_pass: Attention weights of one pass, over all heads.
+        cells_per_pass: attention weights of one pass, over all heads; with 0, every pass is played.
         """
         every = max(1, -(-self.passes * cells_per_pass // PLAYED))
         return sorted({*range(1, self.passes + 1, every), self.passes})
@@ -131,14 +128,14 @@ class Journey:
         return restrict_to_window(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def until(self, passes: int) -> "Journey":
-        """Return a copy with only the statistics of the first passes."""
+        """Return a copy with only the statistics before pass 1 and of the first passes."""
         diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
         return replace(
             self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
         )
 
     def values_of(self, meter: str) -> np.ndarray:
-        """Return a statistic, such as "rms", before pass 1 and after each pass: (passes + 1,)."""
+        """Return a statistic's (passes + 1,) values from before pass 1 on, NaN once diverged."""
         return self.values[:, list(statistic).index(meter)]
 
 
@@ -150,13 +147,13 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run tokens through depth's passes, whatever n_layers; measure the stream after each (cached).
+    """Run tokens through depth's passes (any n_layers); measure the stream after each (cached).
 
     Args:
         config: Settings of the block.
         tokens: The text, without padding.
         machine: Device and precision.
-        depth: How many passes, and through which blocks.
+        depth: How many passes, and through which blocks; None for the defaults of Depth.
         cells_to_play: Attention weights of one pass, over all heads, to record the passes of
             Depth.passes_to_play instead of three; 0 to record three.
         compare_precision: Whether to run a float32 model in float64, too, and find the pass from
@@ -231,7 +228,7 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Run a model pass by pass; measure the residual stream in chunks into a Journey.
+    """Run a model through the blocks in `order`, one a pass; measure the stream into a Journey.
 
     Args:
         model: The model, of one block or of several.
@@ -277,11 +274,13 @@ def rounding_decides_from(
     real: torch.Tensor | None,
     order: list[int],
 ) -> int | None:
-    """Make the model float64; return the first pass where float32 is off by ROUNDING, or None.
+    """Make the model float64; return the first pass (0: input) with float32 off by ROUNDING.
+
+    None if there is none. Off: by the norm of the difference, relative to the float64 stream.
 
     Args:
         streams: Streams of the float32 model, before pass 1 and after each pass.
-        model: The same model.
+        model: The same model; it stays in float64.
         ids: Token ids, with padding: int (1, T).
         real: Which of them are not padding: bool (1, T), or None for all.
         order: Index of the block of each pass.
@@ -303,7 +302,7 @@ def rounding_decides_from(
 
 
 def until_diverged(values: np.ndarray, finite: np.ndarray) -> tuple[np.ndarray, int | None]:
-    """Set values to NaN from the first non-finite pass on; return them and that pass or None.
+    """Return values, NaN from the first non-finite pass on, and that pass (0: input) or None.
 
     A stream can come back from infinity, for instance because ReLU makes 0 of −∞; its statistics
     then mean nothing.

@@ -12,10 +12,10 @@ ALIKE = 0.99  # cosine similarity from which on tokens are said to point the sam
 
 
 def describe_finding(meter: str, journeys: dict[str, Journey]) -> str:
-    """Describe a statistic over the passes that rounding does not decide, in a sentence.
+    """Describe a statistic of the variant that ends farthest from the first, the baseline.
 
-    The first of the journeys is the baseline. Speaks of the variant that ends farthest from it, or
-    of the baseline where there is none.
+    Over the passes that rounding does not decide, in a sentence. Without variants, the baseline is
+    described.
     """
     first_rounded = rounded_from(journeys)
     if first_rounded is not None:
@@ -88,7 +88,7 @@ def _describe_in_between(meter: str, others: list[tuple[str, Journey]], base: Jo
 
 
 def _format_value(meter: str, value: float) -> str:
-    """Write a statistic's value; NaN as "undefined" or "all zeros"."""
+    """Write a statistic's value without a unit; NaN as "undefined", or "all zeros" for the rank."""
     if math.isnan(value):
         return "all zeros" if meter == "rank" else "undefined"
     if meter == "rank":
@@ -97,7 +97,7 @@ def _format_value(meter: str, value: float) -> str:
 
 
 def end_distance(meter: str, journey: Journey, base: Journey) -> float:
-    """Return how far apart two journeys end in a statistic, a number to rank variants by.
+    """Return how far apart two journeys end in a statistic, to rank by; diverged ones farthest.
 
     Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
     then the difference (of logarithms for statistics that span powers of ten).
@@ -112,7 +112,7 @@ def end_distance(meter: str, journey: Journey, base: Journey) -> float:
 
 
 def distance(meter: str, journey: Journey, base: Journey, index: int) -> float:
-    """Return how far apart two journeys are in a statistic after a pass; −1: the last pass.
+    """Return two journeys' gap in a statistic after a pass (−1: last), ≥ 0; 1e6 if one is NaN.
 
     0 within rounding; of logarithms for statistics that span powers of ten.
     """
@@ -137,7 +137,7 @@ def format_passes(n: int) -> str:
 
 
 def last_value(journey: Journey, meter: str) -> tuple[int, float]:
-    """Return the last pass before divergence and the statistic there; (0, NaN) without one."""
+    """Return (pass, statistic), the last before divergence; (0, NaN) if the input is not finite."""
     index = len(journey.values) - 1 if journey.diverged is None else journey.diverged - 1
     return (index, float(journey.values_of(meter)[index])) if index >= 0 else (0, math.nan)
 
@@ -149,11 +149,11 @@ def first_value(journey: Journey, meter: str) -> float:
 
 
 def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | None) -> str:
-    """Describe one journey, alone or compared with a baseline.
+    """Describe one journey, alone or compared with `base`, in a sentence that opens with `lead`.
 
     Args:
         meter: Key of the statistic.
-        lead: Name of the variant, or "" for the baseline.
+        lead: Name of the variant and ": ", or "" for the baseline.
         journey: The journey to describe.
         base: Baseline to compare with, or None.
     """
@@ -170,7 +170,7 @@ def _describe_journey(meter: str, lead: str, journey: Journey, base: Journey | N
 
 
 def _describe_baseline(meter: str, variant: Journey, base: Journey) -> str:
-    """Return a clause on the baseline, to follow one on a variant: where it ends or diverged.
+    """Return a clause on where the baseline ends or diverged, without punctuation around it.
 
     For the cosine similarity: its value at the pass from which the variant's tokens are alike.
     """
@@ -275,7 +275,7 @@ def _describe_entropy(meter: str, journey: Journey) -> str:
 
 
 def uniform_entropy(journey: Journey) -> float:
-    """Return the entropy (bits) of uniform attention over visible keys, averaged over queries.
+    """Return the entropy (bits) of uniform attention over visible keys, mean over real queries.
 
     In the last pass before it diverged, if it did: the window may differ between layers.
     """
@@ -284,7 +284,7 @@ def uniform_entropy(journey: Journey) -> float:
 
 
 def _describe_range(meter: str, values: np.ndarray) -> str:
-    """Describe the range of a statistic that returned to its start; "" if it never left."""
+    """Return ", range LOW to HIGH" for a statistic back at its start; "" if it never left."""
     low, high = (_format_value(meter, float(end)) for end in (np.nanmin(values), np.nanmax(values)))
     return "" if low == high else f", range {low} to {high}"
 

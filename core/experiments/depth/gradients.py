@@ -49,7 +49,7 @@ def gradients(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Gradients:
-    """Run forward and backward through depth's passes; return gradient norms (cached).
+    """Return gradient norms of the next-token loss (nats) through depth's passes (cached).
 
     Raises:
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
@@ -113,7 +113,7 @@ def successor_loss(
 
 
 def ignores_key_bias(config: Config) -> bool:
-    """Return whether b_K has no effect in any layer, because softmax ignores a constant.
+    """Return whether b_K exists and has no effect in any layer, as softmax ignores a constant.
 
     False where keys are turned or normed after it is added, scores are capped, or the weights of a
     row need not sum to 1.
@@ -131,7 +131,7 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
-    """Return (layer from 1, weight, norm) per gradient of the blocks; W_Q, W_K, W_V apart."""
+    """Return (layer from 1, weight such as "W_Q" or "ln1 gain", norm) for each gradient."""
     rows = []
     for name, gradient in grads.items():
         layer = int(name.split(".")[0])

@@ -53,7 +53,7 @@ class _Simplified:
         self.reasons: list[str] = []
 
     def ignore(self, sentence: str, **usual: Any) -> None:
-        """Give settings their usual values, and add the reason if that changes any of them."""
+        """Set fields to their usual values; add the sentence once if any of them changes."""
         changes = {
             name: value for name, value in usual.items() if getattr(self.config, name) != value
         }
@@ -65,7 +65,7 @@ class _Simplified:
 def simplify_config(config: Config, length: int, passes: int) -> tuple[Config, tuple[str, ...]]:
     """Reset settings without effect on the stream to usual values; return config and reasons.
 
-    Configs of equal streams become equal.
+    Reasons are sentences. Configs of equal streams become equal.
 
     Args:
         config: Settings of a model.
@@ -173,11 +173,11 @@ class Grid:
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
-        """Return the share (0 to 1) of a statistic's variance that each axis explains, or {}.
+        """Return {axis: share of a statistic's variance that it explains}; {} where all end equal.
 
-        Eta squared: the variance between the means of its entries, divided by the whole; of the
-        logarithm, where the statistic may grow by powers of ten. Variants without a number are left
-        out. Empty where all end equal.
+        Eta squared: the variance between the means of its entries, divided by the whole. It is of
+        the logarithm, where the statistic may grow by powers of ten. Variants without a number are
+        left out.
         """
         values = self.final_values(meter)
         if statistic[meter].log:
@@ -208,7 +208,7 @@ class Grid:
         return not finite.any() or np.ptp(values[finite]) <= SAME * np.abs(size[finite]).max()
 
     def shared_by_diverged(self) -> tuple[str, str] | None:
-        """Return the (axis, entry) that all diverged variants and no others have, or None."""
+        """Return the keys (axis, entry) that all diverged variants and no others have, or None."""
         lost = [step is not None for step in self.diverged]
         for axis, names in self.axes.items():
             for name in names:
@@ -291,9 +291,10 @@ def _run(
 def travel_many(
     configs: list[Config], tokens: Sequence[str], machine: Machine, order: list[int]
 ) -> tuple[np.ndarray, list[int | None]]:
-    """Measure many streams at once as travel(): (V, passes + 1, statistics), pass that diverged.
+    """Measure many streams as travel(): (V, passes + 1, statistics), pass that diverged or None.
 
-    Values are NaN from the pass on at which a stream diverged. order: block of each pass.
+    Values are NaN from the pass on at which a stream diverged (0: the input). order: block of each
+    pass.
     """
     built = [
         simplify_config(config, len(tokens) + config.padding, len(order))[0] for config in configs

@@ -101,9 +101,9 @@ for _member in members()[1:]:
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """Read results/family.csv, which `make family` writes; CheckpointError if missing or damaged.
+    """Read results/family.csv: member, how, seed, steps, meter, at, value, n.
 
-    Raises CheckpointError if it is missing or damaged.
+    `make family` writes it. Raises CheckpointError if it is missing or damaged.
     """
     try:
         table = pd.read_csv(
@@ -122,7 +122,7 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Summarise a metric per member over seeds, with its difference from the baseline by seed.
+    """Summarise a metric per member and how: value, low, high, difference from the baseline, p.
 
     Returns member, label, how, value (mean, geometric on a logarithmic axis), low, high (95 % CI of
     the difference, placed around the baseline's value), seeds, difference, p, clear.
@@ -155,7 +155,7 @@ def _compare(
     measure: Any,
     back: Callable[[float], float] = float,
 ) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Return value, interval, difference, p (COMPARED) of each key; Holm-corrected together.
+    """Return the COMPARED fields of each (group, line) key; differences Holm-corrected together.
 
     Args:
         values: Key to seed to value.
@@ -182,7 +182,7 @@ def _compare(
 
 
 def merge_distances(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
-    """Join neighbouring distances to groups of LEAST sentences: ("6–8", ["6", "7–8"]) and so on."""
+    """Join distances until each group has LEAST sentences: ("6–8", ["6", "7–8"]) and so on."""
     least = table[(table.meter == "accuracy") & (table["at"] != "")].groupby("at").n.min()
     fewest = {str(distance): int(n) for distance, n in least.items()}
     named = []
@@ -202,13 +202,13 @@ def _parse_range(distances: str) -> tuple[int, int]:
 
 
 def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
-    """Compare a member with the baseline at each number of words between subject and verb.
+    """Compare a member with the baseline by distance, the words between subject and verb.
 
     Numbers with few sentences are grouped. Each has up to three lines: the baseline, the member
-    trained without its component, and the baseline with that removed after training. Differences
-    are Holm-corrected together.
+    trained without its component, and the baseline with that removed after training.
 
-    Returns distance, line, value, low, high, n (sentences), seeds, difference, p, clear.
+    Returns distance, line, value, low, high, n (sentences), seeds, difference (line − baseline, a
+    share), p (Holm-corrected together), clear.
     """
     measure = compared["distance"]
     values = {}
@@ -235,7 +235,7 @@ def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
 
 
 def describe_by_distance(rows: pd.DataFrame) -> str:
-    """Describe a table of compare_by_distance(): where accuracy differs significantly."""
+    """Describe, in sentences, at how many distances of compare_by_distance() accuracy differs."""
     n_distances = rows.distance.nunique()
     seeds = int(rows.seeds.min())
     if seeds < 2:
@@ -265,7 +265,7 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
 
 
 def describe_summary(summary: pd.DataFrame, metric: str) -> str:
-    """Describe a table of summary(): how many changes harm the model, before and after training."""
+    """Describe a table of summary(): how many changes, after and before training, do harm."""
     measure = compared[metric]
     rows = summary[(summary.member != WHOLE) & summary.value.notna()]
     seeds = int(rows.seeds.min())

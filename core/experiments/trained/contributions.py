@@ -50,7 +50,7 @@ class Part:
 
 
 def list_parts(model: Transformer) -> list[Part]:
-    """List the parts of a model whose contributions sum to its logits, in order of layers."""
+    """List the parts whose contributions sum to the logits: embedding, per layer, norms last."""
     listed = [Part("embedding")]
     for layer, block in enumerate(_blocks(model)):
         if block.attn is not None:
@@ -175,7 +175,7 @@ def _norm_by_parts(norm: Any, parts: torch.Tensor) -> torch.Tensor:
 def bench_contributions(
     bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 ) -> torch.Tensor:
-    """Return each part's contribution to each text's logit difference: (parts, N), cached."""
+    """Return each part's contribution to right − wrong, mean per text: (parts, N), cached."""
 
     def make() -> tuple[torch.Tensor, int]:
         q = bench.questions
@@ -214,12 +214,12 @@ def bench_contributions(
 
 
 def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> float:
-    """Return the mean logit difference right − wrong over texts, before a soft-cap."""
+    """Return the logit difference right − wrong, mean over texts, before a soft-cap."""
     return bench_contributions(bench, cuts, mode).sum(0).mean().item()
 
 
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
-    """Tabulate contributions to the logit difference, with or without an ablation.
+    """Tabulate each part's contribution to right − wrong: mean over texts with interval and p.
 
     Returns name, kind, layer, head (from 1), value, low, high (mean over texts, 95 % CI, Holm), p,
     share.
@@ -252,11 +252,12 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
 
 
 def compare_contributions(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
-    """Compare contributions of later parts with and without an ablation, largest change first.
+    """Compare contributions of later parts with and without an ablation: before, after, change.
 
-    Returns name, kind, layer, head, before, after, change, low, high, p (paired t-test over texts,
-    Holm). Parts before or parallel to an ablated one have the same output, so they are left out.
-    (Their contribution may still change, because the last norm then divides by another value.)
+    Returns name, kind, layer, head (from 1), before, after, change (after − before, largest first),
+    low, high, p (paired t-test over texts, Holm). Parts before or parallel to an ablated one have
+    the same output, so they are left out. (Their contribution may still change, because the last
+    norm then divides by another value.)
     """
     before = bench_contributions(bench)
     after = bench_contributions(bench, cuts, mode)

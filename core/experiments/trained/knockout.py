@@ -56,7 +56,7 @@ class Answers:
     flips=True,
 )
 def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return whether each answer, among the choices if any, is right: float64 (Q,), 0 or 1."""
+    """Return 1 where the likeliest token, of `among` if it is given, is right, else 0: (Q,)."""
     logits = answers.logits
     if answers.among:
         choice = torch.tensor(answers.among, device=logits.device)
@@ -72,7 +72,7 @@ def accuracy(answers: Answers, baseline: Answers) -> torch.Tensor:
     share=True,
 )
 def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return the probability of the correct token of each question: float64 (Q,)."""
+    """Return the probability of each right token among all tokens: float64 (Q,)."""
     return _compute_by_rows(
         answers,
         lambda rows: (
@@ -87,9 +87,9 @@ def probability(answers: Answers, baseline: Answers) -> torch.Tensor:
     help="logit of the correct token minus logit of the wrong one.",
 )
 def logit_difference(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return the logit of the correct token minus that of the wrong one: float64 (Q,).
+    """Return the logit of the right token minus that of the baseline's wrong one: float64 (Q,).
 
-    Both logits are those of `answers`; `baseline` only says which token is the wrong one.
+    Both logits are those of `answers`.
     """
     return answers.logits_of(answers.right) - answers.logits_of(baseline.wrong)
 
@@ -103,7 +103,7 @@ def logit_difference(answers: Answers, baseline: Answers) -> torch.Tensor:
     unit="nats",
 )
 def divergence(answers: Answers, baseline: Answers) -> torch.Tensor:
-    """Return the KL divergence from the full model's next-token distribution, in nats: (Q,)."""
+    """Return KL(full model ‖ answers) of the next token in nats: float64 (Q,)."""
 
     def divergence_of(rows: slice) -> torch.Tensor:
         before = baseline.log_probabilities(rows)
@@ -162,7 +162,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """Names of the ablated parts, as on screen."""
+        """Ablated parts as on screen: "− L2H3, − FFN 1"; "full model" for none."""
         return name_of(self.cuts)
 
 
@@ -284,7 +284,7 @@ class Bench:
 
     @property
     def positions_with_means(self) -> int:
-        """Number of leading positions with enough texts for a mean of their own."""
+        """Number of leading positions that ENOUGH texts reach for a mean of their own."""
         return int((self.questions.real.sum(0) >= ENOUGH).sum())
 
     def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
@@ -365,7 +365,7 @@ class Bench:
 
 
 def check_room(opened: Opened, q: Questions) -> int:
-    """Return the bytes that a bench needs. Raises MemoryLimitError if they are too many."""
+    """Return the bytes a bench needs, the sum of sizes(); MemoryLimitError if they are too many."""
     needed = sum(sizes(opened, q))
     check_memory(
         needed,
@@ -398,7 +398,7 @@ def _concatenate_slices(written: list[Written]) -> Sites:
 
 
 def bench(opened: Opened, texts: int = 256) -> Bench:
-    """Return the bench of a model with so many texts, built now or from the model's cache.
+    """Return a model's bench with `texts` held-out texts, from the model's cache if it is there.
 
     Raises ConfigError as questions() does.
     """

@@ -87,7 +87,10 @@ def flip(opened: Opened, layer: int, head: int) -> Flip:
 
 
 def reachable(forward_pass: Pass) -> list[torch.Tensor]:
-    """Return, per layer, which tokens (columns) can have influenced which (rows): bool (T, T)."""
+    """Return, per layer, which tokens (columns) may have influenced which (rows): bool (T, T).
+
+    Cumulative: through all layers up to this one.
+    """
     so_far = torch.eye(len(forward_pass.tokens), dtype=torch.bool)
     reached = []
     for layer in forward_pass.layers:
@@ -101,10 +104,10 @@ def reachable(forward_pass: Pass) -> list[torch.Tensor]:
 
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
-    """Tabulate each layer's likeliest next word per token by the logit lens (nostalgebraist, 2020).
+    """Tabulate the logit lens: depth, token, word, word_id, probability, of_last.
 
-    Returns depth (0: embedding), token (from 1), word, word_id, probability, of_last (probability
-    of the final prediction).
+    Each layer's likeliest next word after each token (nostalgebraist, 2020). depth: 0 for the
+    embedding; token: from 1; probability: a share; of_last: probability of the final prediction.
 
     Args:
         model: The model.
@@ -143,10 +146,11 @@ def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], st
 
 
 def rollout(forward_pass: Pass, cuts: tuple[Cut, ...] = ()) -> list[torch.Tensor]:
-    """Return attention rollout after each layer (Abnar and Zuidema, 2020): (T, T) each.
+    """Return attention rollout (query, key) from the input to each layer's output: (T, T) each.
 
-    Heads are averaged, a residual counts as much as attention, rows sum to 1. What replaces an
-    ablated head comes from no token of this text. A row of zeros: nothing of any token is left.
+    Abnar and Zuidema, 2020. Heads are averaged, a residual counts as much as attention, rows sum to
+    1. What replaces an ablated head comes from no token of this text. A row of zeros: nothing of
+    any token is left.
 
     Args:
         forward_pass: The recorded pass.
@@ -184,7 +188,7 @@ class Prompt:
 
 
 def read(opened: Opened, text: str) -> Prompt:
-    """Encode a text, cut to the model's length. Raises ConfigError if it has no known token."""
+    """Encode the first tokens of a text, up to the model's length; ConfigError if none is known."""
     notes = []
     if len(text) > MAX_CHARACTERS:
         notes.append(
@@ -225,13 +229,13 @@ def read(opened: Opened, text: str) -> Prompt:
 
 
 def verb_of(prompt: Prompt) -> int | None:
-    """Return the index, from 0, of the last "was" or "were" after any token; None without one."""
+    """Return the index of the last "was" or "were" (any case) from index 1 on; None without one."""
     words = [label.strip("␣").lower() for label in prompt.labels]
     return max((index for index, word in enumerate(words) if word in BE and index), default=None)
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
-    """Return the edit for trace() that ablates parts; resampling runs another text for it.
+    """Return the edit for trace() that ablates parts of a text, `ids`; no cuts: no change.
 
     Raises ConfigError where resampling finds no text that is long enough.
     """
@@ -295,10 +299,10 @@ def next_words(
     label: Callable[[int], str],
     included: Iterable[int] = (),
 ) -> pd.DataFrame:
-    """Tabulate the likeliest next tokens of each variant, ordered by the first variant.
+    """Tabulate the likeliest next tokens: variant, word, token (id), probability, chance.
 
-    Includes the tokens in `included`. Returns variant, word, token, probability (before
-    temperature, top k and top p), chance (of being sampled).
+    Rows: the tokens that are likeliest in any variant and those in `included`, by probability in
+    the first variant. probability: before temperature, top k and top p; chance: of being sampled.
     """
     chances = {name: logits.double().softmax(-1) for name, logits in logits_by_variant.items()}
     drawn = {name: probabilities(logits, sampling) for name, logits in logits_by_variant.items()}
@@ -323,7 +327,7 @@ def continuation(
     cuts: tuple[Cut, ...] = (),
     mode: str = "zero",
 ) -> Generator[Step]:
-    """Yield the steps of a continuation after token index `after` (from 0); results are cached.
+    """Yield the Steps that continue tokens 0 to `after`, up to an end token or a limit (cached).
 
     Close the iterator if it is not read to its end: a large one holds its turn until then. Raises
     ConfigError for resampling, which needs another text of the final length.
@@ -366,7 +370,7 @@ def continuation(
 
 
 def complete_text(bench: Bench, prompt: Prompt) -> list[str]:
-    """Continue the text greedily, at most LONGEST tokens; return the new tokens."""
+    """Continue a text greedily, at most LONGEST tokens; return the new tokens' labels."""
     steps = continuation(
         bench, prompt, len(prompt.ids) - 1, Sampling(temperature=0.0, words=LONGEST)
     )

@@ -80,16 +80,17 @@ class Questions:
         return torch.arange(self.tokens.shape[1]) < self.lengths[:, None]
 
     def per_text(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the mean over each text's questions: (…, Q) -> float64 (…, N)."""
+        """Return the mean over each text's questions, 0 without any: (…, Q) -> float64 (…, N)."""
         counts = torch.bincount(self.row, minlength=len(self.tokens)).clamp_min(1)
         sums = torch.zeros(*values.shape[:-1], len(self.tokens), dtype=torch.float64)
         return sums.index_add_(-1, self.row, values.double()) / counts
 
 
 def questions(opened: Opened, n_texts: int = 256) -> Questions:
-    """Return held-out questions: of the model's own task, or legal sentences.
+    """Return questions on up to n_texts held-out texts: of the model's task, or legal sentences.
 
-    Raises ConfigError for a model that has no single token for "was" and "were".
+    Legal sentences for a task of agreement, and for a model of no known task. Raises ConfigError
+    for a model that has no single token for "was" and "were".
     """
     if opened.learnt and not opened.learnt.agreement:
         return _task_questions(opened, n_texts)
@@ -160,7 +161,7 @@ def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
 def _encode_by_word(
     tokens: Words, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Encode a sentence up to its verb; return ids, and the indices of subject and verb."""
+    """Encode a sentence through its verb; return ids, and token indices of subject and verb."""
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
@@ -175,7 +176,7 @@ def _encode_by_word(
 def _encode_by_piece(
     tokens: Tokens, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Encode a sentence up to its verb; return ids, and the indices of subject and verb."""
+    """Encode a sentence through its verb; return ids, and subject's and verb's last token index."""
 
     def read(end: int) -> list[int]:
         text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
@@ -253,7 +254,7 @@ def pad_texts(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, t
 
 
 def find_partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Find another text of each text's length, cut from a longer one if need be: ids (N, T).
+    """Find a different text of each text's length, cut from a longer one if need be: ids (N, T).
 
     Raises ConfigError where there is none.
 

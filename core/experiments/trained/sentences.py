@@ -64,7 +64,7 @@ def grammar_states() -> tuple[Place, ...]:
 
 
 def following_words(words: Sequence[str]) -> set[str]:
-    """Return the words that the grammar allows after `words`; after an unknown one, at a start.
+    """Return the words that the grammar allows after `words`; at a start if the last is unknown.
 
     After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
     those that begin a sentence.
@@ -167,7 +167,7 @@ class Forms:
     words: tuple[str, ...]
 
     def write(self, numbers: np.ndarray, vocabulary: Sequence[str]) -> np.ndarray:
-        """Turn random numbers (N, NUMBERS) into sentences of ids (N, LONGEST + 1), padded."""
+        """Turn random whole numbers (N, NUMBERS) into sentences of ids (N, LONGEST + 1), padded."""
         rows = np.arange(len(numbers))[:, None] * NUMBERS
         flat = numbers.astype(np.int32).ravel()
         node = np.zeros(len(numbers), dtype=np.int32)
@@ -240,7 +240,10 @@ def draw(
 
 @cached(megabytes=24, size=lambda texts: BYTES * len(texts))
 def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Return n different held-out sentences of legal words, which no training draws."""
+    """Return n different held-out sentences of legal words, up to the full stop.
+
+    No training draws them.
+    """
     learnt = replace(task["sentences"], draw=draw)
     stream = generator(seed, "knockout.sentences")
     unique: dict[tuple[str, ...], None] = {}

@@ -28,7 +28,7 @@ LEAST = 20  # questions that a figure by distance stands on at least
 
 
 def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
-    """Tabulate the effects of one ablation, one row per kind of effect.
+    """Tabulate an ablation by effect, `measured` − `baseline` as change, with interval and p.
 
     Returns effect, whole, without (means over texts), change, low, high (95 % CI, paired by text),
     p, texts.
@@ -44,7 +44,7 @@ def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
 
 
 def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = LEVEL) -> Paired:
-    """Compare the effect `name` by text, measured − baseline: exact test for flips, or t-test."""
+    """Compare effect `name` by text, measured − baseline: exact for accuracy, else by t-test."""
     # Weights may be too large for any number.
     finite = measured.values[name].isfinite() & baseline.values[name].isfinite()
     a, other = (
@@ -57,7 +57,7 @@ def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = 
 
 
 def rank_effects(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """Tabulate a sweep, the greatest loss in logit difference first.
+    """Tabulate all effects of a sweep; parts with the greatest loss in logit difference first.
 
     Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
     high, p (Holm over all parts).
@@ -92,7 +92,9 @@ def _compare_all(effects: dict[Cut, Effect], baseline: Effect, name: str) -> dic
 
 
 def accuracy_by_distance(measured: Effect, questions: Questions, least: int = 1) -> pd.DataFrame:
-    """Split accuracy by distance: value, accuracy, low, high (95 %, Wilson 1927), questions.
+    """Tabulate accuracy by distance: value (median), accuracy, low, high (shares), questions.
+
+    low, high: 95 %, Wilson 1927.
 
     Args:
         measured: Effect of an ablation, or the baseline.
@@ -109,7 +111,7 @@ def accuracy_by_distance(measured: Effect, questions: Questions, least: int = 1)
 
 
 def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[Key]]:
-    """Join neighbouring keys until each group counts `least`; the rest joins the last."""
+    """Join keys, in their order, until each group counts `least`; the rest joins the last group."""
     groups: list[list[Key]] = []
     room = least
     for key, n in counts:
@@ -136,7 +138,7 @@ class Reading:
 
 
 def attention_to_subject(bench: Bench) -> list[Reading]:
-    """Return each head's attention to the subject where a distractor noun stands before the verb.
+    """Return each head's Reading of subjects across a distractor, strongest first; [] if none.
 
     Attention from the verb and from the word before it, averaged over those questions; the
     strongest head first. [] without such questions.

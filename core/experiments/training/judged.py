@@ -22,11 +22,11 @@ class Judged:
 
 
 def select_runs(runs: Runs, plan: Plan) -> Judged:
-    """Select one run for each model and seed.
+    """Select one run per model and seed: if rates are searched, that with the least late loss.
 
-    Where rates are searched: the one with the least late loss (core.train.match); before it is
-    known, the model's own rate. A model that is trained for more or fewer steps than the plan says
-    (matched time) is resampled at the baseline's steps: at each, what was measured last by then.
+    Before it is known, the model's own rate. A model may be trained for more or fewer steps than
+    the plan says (matched time). It is resampled at the baseline's steps: at each, what was
+    measured last by then.
     """
     if plan.one_training:
         return Judged(
@@ -45,7 +45,7 @@ def select_runs(runs: Runs, plan: Plan) -> Judged:
 
 
 def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
-    """Return the name of the run, of one model and seed, with the least late loss."""
+    """Return the name of a model's run with the least late loss; a diverged one counts as ∞."""
     end = min(
         (rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1
     )
@@ -62,7 +62,7 @@ def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
 
 
 def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
-    """Resample a run's rows at the steps at which the baseline is measured."""
+    """Resample a run of `steps` steps: at each of the plan's, the last row at that share of it."""
     training = plan.training
     valid = [row for row in rows if not row.note]
     if steps == training.steps or not rows:
@@ -86,14 +86,14 @@ def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
 
 
 def describe_rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Describe the rates chosen for each model: {model: "0.003 on 2"}; {} unless searched."""
+    """Describe the rates chosen by model, such as "0.003 on 2" (seeds); {} unless searched."""
     if plan.trial.search == "none":
         return {}
     return {arm.name: count_rates(_chosen_rates(arm, plan, names)) for arm in plan.arms}
 
 
 def models_at_edge(plan: Plan, names: Mapping[Key, str]) -> list[str]:
-    """List the models whose best rate lies at the edge of the rates tried, on most seeds."""
+    """List models whose best rate is at the edge of those tried on most seeds; else []."""
     edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]

@@ -185,7 +185,7 @@ class Plan:
         return list(range(first, first + self.trial.seeds))
 
     def ways(self, arm: Arm) -> dict[str, Training]:
-        """Return the trainings of a model by run name: its own rate, and each other rate tried."""
+        """Return a model's trainings by run name: at its own rate, and at each other rate tried."""
         own_training = arm.training or self.training
         rates = search[self.trial.search](own_training.learning_rate)
         return {arm.name: own_training} | {
@@ -194,7 +194,7 @@ class Plan:
         }
 
     def trainings(self) -> Iterator[tuple[str, Config, Training, int]]:
-        """Yield everything that is trained, in order: run name, model, training, seed."""
+        """Yield everything that is trained, seed by seed: run name, model, training, seed."""
         for seed in self.seeds:
             for arm in self.arms:
                 for name, training in self.ways(arm).items():
@@ -212,7 +212,7 @@ class Plan:
 
     @property
     def one_training(self) -> bool:
-        """Whether all models share one training, run once with each seed."""
+        """Whether all models share one training and no learning rates are searched."""
         return self.trial.search == "none" and not any(arm.training for arm in self.arms)
 
     @property
@@ -227,10 +227,10 @@ class Plan:
 
 
 def list_guards(equal: str, searched: bool) -> list[str]:
-    """Return the controls against unfair comparison that are chosen, in words; [] for none.
+    """Return the chosen controls against unfair comparison, in words; [] if there are none.
 
     Args:
-        equal: What is equal for all models: a key of the menu match.
+        equal: What is equal for all models: a key of the menu match, such as "nothing".
         searched: Whether each model's learning rate is searched.
     """
     phrases = []
@@ -244,10 +244,10 @@ def list_guards(equal: str, searched: bool) -> list[str]:
 def plan(
     variants: list[Variant], training: Training, trial: Trial, machine: Machine
 ) -> tuple[Plan, list[str]]:
-    """Make the plan of a comparison; also return sentences on why variants are left out.
+    """Plan a comparison, with the baseline first; also return why variants are left out.
 
-    No model is in it twice: the seed of a variant does not count, and a variant whose width is
-    matched to the baseline's cost may become the baseline.
+    Sentences. No model is in it twice: the seed of a variant does not count. A variant whose width
+    is matched to the baseline's cost may become the baseline.
 
     Args:
         variants: The baseline first (core.model.variants.lineup).
@@ -309,10 +309,9 @@ def _find_twin(arms: list[Arm], arm: Arm) -> int | None:
 def _combine_variants(
     baseline: Config, variants: list[Variant]
 ) -> tuple[list[tuple[str, Config, set[str]]], list[str]]:
-    """Return every combination of two variants or more, and why some cannot be combined.
+    """Return each combination of two or more as (name, config, members), and why others are not.
 
-    A combination is (name, config, members). Two variants that change the same setting cannot be
-    combined.
+    Two variants that change the same setting cannot be combined.
     """
     combined = []
     notes = []
@@ -344,7 +343,7 @@ def _combine_variants(
 
 
 def _match_arm(arm: Arm, baseline: Arm, training: Training, trial: Trial) -> Arm:
-    """Return an arm changed so that it costs what the baseline does (trial.match)."""
+    """Return an arm, its config or training changed to match the baseline's cost (trial.match)."""
     config, how, note = match_cost(
         trial.match, (arm.config, arm.training or training), (baseline.config, training)
     )

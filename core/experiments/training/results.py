@@ -34,7 +34,7 @@ NINETY = 0.9
 
 
 def last_value(rows: list[Row], field: str = "accuracy") -> float:
-    """Return the newest value of a run; NaN before the first row, and if it diverged."""
+    """Return a run's newest value (accuracy: a share); NaN without rows and for a diverged run."""
     return getattr(rows[-1], field) if rows and not diverged(rows) else math.nan
 
 
@@ -44,12 +44,12 @@ def diverged(rows: list[Row]) -> str:
 
 
 def value_at(rows: list[Row], step: int, field: str) -> float:
-    """Return a run's value at a step; NaN where there is none."""
+    """Return a run's value at exactly this step; NaN if it has no such row."""
     return next((getattr(row, field) for row in rows if row.step == step), math.nan)
 
 
 def newest_step(runs: Runs, seeds: Iterable[int], name: str) -> int:
-    """Return the newest step that all seeds of a model reached, except diverged ones; or 0."""
+    """Return the newest step that all seeds of a model reached, except diverged ones; else 0."""
     steps = [
         runs[name, seed][-1].step if runs[name, seed] else 0
         for seed in seeds
@@ -68,15 +68,15 @@ def common_step(runs: Runs, plan: Plan) -> int:
     return min(steps, default=0)
 
 
-def steps_to(rows: list[Row], level: float) -> float:
-    """Return the first step with at least this accuracy; NaN where there is none yet."""
-    return next((row.step for row in rows if row.accuracy >= level), math.nan)
+def steps_to(rows: list[Row], accuracy: float) -> float:
+    """Return the first step with at least this accuracy, a share; NaN if there is none so far."""
+    return next((row.step for row in rows if row.accuracy >= accuracy), math.nan)
 
 
 def scores(
     runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy"
 ) -> dict[int, float]:
-    """Return a model's value at a step (None: the last) by seed; NaN if diverged or missing."""
+    """Return a model's value at a step (None: each last) by seed; NaN if diverged or missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {
         seed: last_value(rows, field) if step is None else value_at(rows, step, field)
@@ -88,14 +88,14 @@ def scores(
 
 
 def mean_accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
-    """Return a model's mean accuracy over seeds with its interval, at a step or at the end."""
+    """Return a model's mean accuracy (share) over seeds that did not diverge, at a step or last."""
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 
 def values_by_step(
     runs: Runs, plan: Plan, name: str, field: str, log: bool = False
 ) -> list[tuple[int, Interval]]:
-    """Return a value's mean and interval over seeds for each step that all seeds reached.
+    """Return (step, Interval) for each step that all seeds reached, diverged ones aside.
 
     A model of which all seeds diverged is shown up to there.
 
@@ -121,7 +121,7 @@ def values_by_step(
 
 
 def facts_of(training: Training, margin: float = MARGIN) -> Facts:
-    """Return the facts of a training's task on which a verdict depends."""
+    """Return the Facts of a task: its learnt threshold, number of test answers, and the margin."""
     learnt = task[training.task]
     _, targets = held_out(training.task, 0, training.length)
     return Facts(learnt.learnt_from, int(learnt.answer_positions(targets).sum()), margin)
@@ -130,7 +130,7 @@ def facts_of(training: Training, margin: float = MARGIN) -> Facts:
 def gaps(
     training: Training, several: Mapping[Name, tuple[Values, Values]]
 ) -> dict[Name, Difference]:
-    """Return the differences of models from their baselines, corrected together.
+    """Return the differences model − baseline of (model, baseline) pairs, corrected together.
 
     Args:
         training: Training of all of them.
@@ -140,7 +140,7 @@ def gaps(
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return one row per model at the newest step that all of them reached.
+    """Return one row per model, the baseline first, at the newest step that all of them reached.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
     loss are means); diverged (how many did); difference to the baseline, difference_low,
@@ -205,16 +205,16 @@ def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> p
 
 
 def differences(runs: Runs, plan: Plan, step: int) -> dict[str, Difference]:
-    """Return each model's difference in accuracy from the baseline at a step, Holm-corrected."""
+    """Return each variant's accuracy difference from the baseline at a step, Holm-corrected."""
     base = scores(runs, plan, plan.arms[0].name, step)
     several = {arm.name: (scores(runs, plan, arm.name, step), base) for arm in plan.arms[1:]}
     return gaps(plan.training, several)
 
 
 def curves(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """Return the means over seeds with their 95 % interval; of loss the geometric mean.
+    """Return means over seeds with interval: variant, field, step, mean, low, high, seeds.
 
-    Columns: variant, field (accuracy or loss), step, mean, low, high, seeds.
+    field: accuracy, or loss with its geometric mean.
     """
     rows = [
         (arm.name, field, step, *values)
@@ -232,7 +232,7 @@ def every_row(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """Compute leave-one-out and add-one-back effects of each part at the newest common step.
+    """Tabulate the accuracy each part loses when removed alone, and gains when put back alone.
 
     Returns part; removed, removed_low, removed_high, removed_p (accuracy lost when it alone is
     removed); alone, alone_low, … (accuracy gained when it alone is put back). Uses seeds on which
@@ -269,11 +269,11 @@ def effects(runs: Runs, plan: Plan) -> pd.DataFrame:
 
 
 def interactions(runs: Runs, plan: Plan) -> pd.DataFrame:
-    """Compute the 2 × 2 interaction for every pair of variants, Holm-corrected over pairs.
+    """Tabulate the 2 × 2 interaction, both − first − second + neither, of each pair of variants.
 
-    Returns one, other; neither, first, second, both (mean accuracies); interaction, low, high, p of
-    both − first − second + neither by seed. 0: losses add up; below 0: removing both costs more
-    than the sum.
+    Returns one, other; neither, first, second, both (mean accuracies); interaction, low, high, p by
+    seed, Holm-corrected over pairs; seeds. Pairs that were not trained together are left out. 0:
+    losses add up; below 0: removing both costs more than the sum.
     """
     by = _by_members(plan)
     step = common_step(runs, plan)

@@ -88,7 +88,7 @@ def describe_divergence(runs: Runs, plan: Plan) -> str:
 
 
 def describe_gap(gap: Difference, corrected_for: int = 1, noise: Noise = NO_NOISE) -> str:
-    """Describe a difference of accuracies and its verdict; it is corrected already.
+    """Describe a corrected difference of accuracies and its verdict, in sentences.
 
     Args:
         gap: The difference over seeds.
@@ -122,14 +122,14 @@ def describe_gap(gap: Difference, corrected_for: int = 1, noise: Noise = NO_NOIS
 
 
 def _describe_interval(gap: Paired | Difference) -> str:
-    """Describe an interval in points; of "lower" by how much, if it lies below 0."""
+    """Describe an interval in points, "95 % CI 1.2 to 3.4"; without signs if it is below 0."""
     fine = max(map(_decimals, gap[:3]))
     low, high = (-gap.high, -gap.low) if gap.high < 0 else (gap.low, gap.high)
     return f"95 % CI {format_points(low, fine)} to {format_points(high, fine)}"
 
 
 def _describe_test(name: str, p: float, corrected_for: int) -> str:
-    """Describe a test and its p: "paired t-test on 5 seeds, p = 0.012"."""
+    """Describe a test and its corrected p: "paired t-test on 5 seeds, p = 0.012"."""
     corrected = f", Holm-corrected for {corrected_for} variants" if corrected_for > 1 else ""
     return f"{name}, p {'< 0.001' if p < 0.001 else f'= {number(p, 2)}'}{corrected}"
 
@@ -141,7 +141,7 @@ def format_learnt(learnt: int, n: int) -> str:
 
 
 def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str:
-    """Describe a comparison by numbers of runs that learnt the task."""
+    """Describe how many runs of the model, then of its baseline, learnt the task; and the test."""
     counts = f"{format_learnt(shares.learnt, shares.n)}, {shares.base_learnt} of the baseline"
     both = shares.both
     by_means = both.p < shares.p
@@ -165,7 +165,7 @@ def format_margin(margin: float) -> str:
 
 
 def describe_seeds_needed(n: int, noise: Noise) -> str:
-    """Describe what n seeds can show with this noise, and how many seeds would show more."""
+    """Describe what n seeds can show and how many would show more, after a space; "" if unknown."""
     if math.isnan(noise.smallest_effect):
         return ""
     if noise.smallest_effect >= CHANGE[1]:
@@ -188,7 +188,7 @@ def _format_seeds(seeds: float) -> str:
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
-    """Return whether a model without the part that its task needs is better than chance.
+    """Return whether any model lacking the part that its task needs is above chance.
 
     The interval of its accuracy at the newest step must lie above chance.
     """
@@ -207,7 +207,7 @@ def format_percent(share: float, decimals: int = 1) -> str:
 
 
 def format_points(share: float, decimals: int | None = None) -> str:
-    """Format a difference in percentage points, with more decimals where one would read as 0."""
+    """Format a share as points, such as "−1.2", with more decimals where it would read as 0."""
     return fixed(100 * share, decimals or _decimals(share))
 
 
