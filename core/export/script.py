@@ -55,7 +55,7 @@ class Table(NamedTuple):
 
 
 def read_tables(text: str) -> dict[str, Table]:
-    """Parse code into tables by name; each begins with a line "# %% name: about"."""
+    """Parse code into tables by name, each under a line "# %% name: about"; drop what is before."""
     tables = {}
     for cell in text.split("# %% ")[1:]:
         code = re.sub(r"^.*\n(# .*\n)*\n*", "", cell)
@@ -122,7 +122,7 @@ class Script:
         return json.dumps({"cells": cells} | NOTEBOOK, ensure_ascii=False, indent=1) + "\n"
 
     def _about(self, printed: str) -> str:
-        """Return `printed`, the note, and on which device the app computed, filled to lines."""
+        """Return `printed`, the note and the device as text, filled to lines, no comment signs."""
         computed = (
             f"Ablation Lab computed the same numbers with PyTorch {torch.__version__} on "
             f"{self.machine.torch_device} in {self.machine.dtype}; elsewhere rounding differs."
@@ -225,7 +225,7 @@ def write_settings_call(settings: Settings, before: int = 0) -> str:
 
 
 def write_changed_config(config: Config, baseline: Config, before: int) -> str:
-    """Write the code BASELINE.replace(…) with a config's changes, or BASELINE without any."""
+    """Write the code BASELINE.replace(name=value, …) with a config's changes, else BASELINE."""
     changes: dict[str, Any] = {}
     replaced = baseline
     for _ in range(2):  # replace() also changes what follows: key-value heads, biases of attention

@@ -107,7 +107,9 @@ def write_block_script(
     weights: str = "random",
     view: str = "",
 ) -> Script:
-    """Return the script of one pass: tables stages, tokens, attention, and that of the `view`.
+    """Return the script of one pass: tables stages, tokens, attention, and one for some views.
+
+    The views heads, positions, neurons and cost add the tables heads, order, silent and cost.
 
     Args:
         config: Settings of the model.
@@ -142,7 +144,7 @@ def write_compare_script(
     weights: str = "random",
     baseline: Config | None = None,
 ) -> Script:
-    """Return the script of several models on one text: table compared; heads with a `baseline`.
+    """Return the script of several models: table compared; with `baseline`: heads, attention.
 
     Args:
         configs: Name to model, the baseline first.
@@ -150,8 +152,7 @@ def write_compare_script(
         machine: Device and precision.
         dropout: Whether dropout acts.
         weights: Kind of weights, among core.experiments.weights.
-        baseline: Model whose configs are versions with other numbers of heads: then the script
-            has the tables heads and attention.
+        baseline: Model of which configs are versions with other numbers of heads; else None.
     """
     names = ["compared"]
     title = "Effect of every variant on the output of a transformer block."
@@ -437,15 +438,18 @@ def write_knockout_script(
 ) -> Script:
     """Return the script of a trained model, opened by the code `model`, with and without cuts.
 
+    Views and tables: knockout (effects, distances, takeover or contributions), credit
+    (contributions), sweep (sweep), words (words), any other (readings).
+
     Args:
         model: Code that opens it: folder_call, member_call or ELSEWHERE.
         cuts: The ablated parts.
         mode: Kind of ablation: zero, mean or resample.
         texts: Number of texts on which the effect is measured.
         view: View of the page whose tables are printed.
-        text: The prompt.
-        token: Number of the token of the prompt (from 1) after which the next one is predicted.
-        sampling: How the next token is chosen.
+        text: The prompt, for words.
+        token: Number of its token (from 1) after which the next one is predicted, for words.
+        sampling: How the next token is chosen, for words.
     """
     written = quoted(write_cuts(tuple(cuts)))
     settings: dict[str, object] = {
@@ -484,7 +488,7 @@ def member_call(member: str, seed: int) -> str:
 
 
 def write_family_script(measure: str, part: str = "") -> Script:
-    """Return the script of the family's table of `measure`, or of accuracy by distance of `part`.
+    """Return the script of the family's table of `measure`, or by distance for a member `part`.
 
     Args:
         measure: Key of core.experiments.trained.comparison.compared.

@@ -29,7 +29,7 @@ WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")
 
 
 def escape_formula(cell: Cell) -> Cell | str:
-    """Return a cell for a CSV file: text that a spreadsheet would run gets a ' before it."""
+    """Return a cell for CSV: text that begins with = + - @, also after ";", gets a ' before it."""
     return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 
@@ -39,11 +39,13 @@ def unescape_formula(cell: Cell) -> Cell | str:
 
 
 def slug(name: str, number: int | None = None) -> str:
-    """Return a file name: small letters, digits and underscores, whole words only.
+    """Return a file's stem: small letters, digits and underscores, `number` at the end.
+
+    Whole words only; "table" if nothing is left.
 
     Args:
         name: The name of a table or a study.
-        number: A number behind it, where two of one name must not be one file.
+        number: A number where two of one name must not be one file.
     """
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if len(plain) > LONGEST:
@@ -54,7 +56,7 @@ def slug(name: str, number: int | None = None) -> str:
 def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
     """Write a table as CSV to a path and return ""; without a path, return the text.
 
-    The index is left out. A formula is made harmless (above).
+    Without index. Formulas are made harmless by escape_formula().
     """
     renamed = table.rename(columns=escape_formula)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL
@@ -81,11 +83,7 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
 
 
 def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
-    """Read a table that write_csv has written.
-
-    Args:
-        path: The file, or its path.
-        texts: Columns that stay text ("NA", "1").
+    """Read a table that write_csv wrote, without its ' marks; the columns `texts` stay text.
 
     Raises:
         OSError: The file cannot be read.
