@@ -41,7 +41,10 @@ def layers_by_component(config: Config) -> dict[str, list[bool]]:
 
 
 def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
-    """Return a row of squares for each per-layer component as SVG, and the height of all rows."""
+    """Return SVG of squares, a row for each per-layer component, and the height of the rows.
+
+    `layer`, from 0, is marked. ("", 0) without such a component.
+    """
     rows = layers_by_component(config)
     first = max(0, min(layer - MOST // 2, config.n_layers - MOST))
     shapes = ""
@@ -229,7 +232,7 @@ class Sublayer:
         )
 
     def _draw_stream(self, y: int, top: int, joint: int) -> tuple[str, int]:
-        """Return the SVG of the stream past the sub-layer, and y of its end."""
+        """Return SVG of the stream past the sub-layer, y to the sum at `joint`; and its end."""
         parts = line("stream", (STREAM, y), (STREAM, top))
         past = (
             f'<rect class="touch" x="{STREAM - 24}" y="{top}" width="48"'
@@ -417,11 +420,7 @@ class Picture:
         return self._make_sublayer("attention", "Attention", inside, changed, heads)
 
     def ffn(self, beginning: int) -> Sublayer:
-        """Return the feed-forward sub-layer as it is drawn; a parallel one reads at y `beginning`.
-
-        Args:
-            beginning: y at which the block's first sub-layer reads the stream.
-        """
+        """Return the feed-forward sub-layer; a parallel one reads the stream at y `beginning`."""
         c = self.forward_pass.config
         is_present = "mlp_out" in self.forward_pass.sites
         hidden = self.forward_pass.sites["mlp_post"][self.layer].shape[-1] if is_present else c.d_ff
@@ -479,7 +478,7 @@ class Picture:
         return not self.changed.isdisjoint(fields)
 
     def _setting_clicks(self, part: str) -> Clicks:
-        """Return, per part of a sub-layer, the change of settings that a click makes."""
+        """Return {part: (change as in a link, words)} for clicks on the parts of a sub-layer."""
         c = self.forward_pass.config
         fewer = 1 if c.n_heads > 1 else Config().n_heads
         norm = "none" if c.part("norm").normalises else Config().norm
@@ -521,7 +520,7 @@ class Picture:
 
 
 def list_attention_extras(c: Config, layer: int) -> list[str]:
-    """List further settings that act in a layer's attention, in a word or two each."""
+    """List further settings that act in a layer's attention, in words, such as "window 8"."""
     position = c.part("position")
     window = c.window_in(layer)
     parts = []
@@ -557,7 +556,7 @@ def _name_position(c: Config) -> list[str]:
 
 
 def _describe_click(name: str, value: Any, in_this_variant: bool) -> str:
-    """Describe the click that sets `name` to `value`: in this variant, or in one to compare."""
+    """Return the sentence on the click that sets `name` to `value` in this variant or a new one."""
     change = Config.settings()[name].describe_change(value)
     if value in (False, "none"):
         return (

@@ -67,11 +67,11 @@ Mark = tuple[float, float]  # what was predicted, from and to; either may be inf
 def _axis_ends(
     values: Sequence[float], mark: Mark | None, scale: Mark | None = None
 ) -> tuple[float, float]:
-    """Return the ends of an axis that shows the values, 0 and the near end of the mark.
+    """Return the ends of an axis that shows values, 0 and the near end of the mark (low, high).
 
     Args:
         values: Values to show. Without any: all of the mark that is finite.
-        mark: The predicted range, or None.
+        mark: The predicted range, or None; an end may be infinite.
         scale: Range that the axis covers at least.
     """
     finite = [value for value in (*values, *(scale or ()), 0.0) if math.isfinite(value)]
@@ -177,7 +177,7 @@ def _describe_bar(bar: Bar, format_value: Callable[[float], str]) -> str:
 
 
 def describe_range(mark: Mark | None, format_value: Callable[[float], str]) -> str:
-    """Describe a predicted range: "0.2 – 0.9", "≥ 0.9", "< 0.2"."""
+    """Describe a predicted range: "0.2 – 0.9", "≥ 0.9" if the upper end is infinite, "< 0.2"."""
     low, high = mark or (-math.inf, math.inf)
     if math.isinf(low):
         return f"< {format_value(high)}"

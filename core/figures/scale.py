@@ -20,9 +20,10 @@ MEASURED = ("value", "reference")  # columns of what is measured, which can be s
 
 
 def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
-    """Return a copy of a chart's specification with axes that cover all tables.
+    """Return a copy of a chart's specification whose free quantitative axes cover all tables.
 
-    Stacked or counted values keep the browser's own scale.
+    Fixed ends stay. Bars and areas include 0, as do linear axes without zero=False. Stacked or
+    counted values keep the browser's own scale.
     """
     scaled: Spec = copy.deepcopy(spec)
     encodings = [
@@ -60,7 +61,10 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Return whether both tables have the same rows and the chart's axes are linear."""
+    """Return whether both tables have the same rows, numbers aside, and the axes are linear.
+
+    False without another table, or without a column value.
+    """
     log = any(
         (encoding.get("scale") or {}).get("type") == "log" for encoding in _measured_encodings(spec)
     )
@@ -79,7 +83,7 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
     """Return a copy of a specification without fixed ends of measured axes, such as 0 to 1.
 
-    Where all of the table's differences are 0, the axis goes from −1 to 1.
+    Where all differences in `table` are 0, the axis goes from −1 to 1.
     """
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
@@ -107,7 +111,7 @@ def _measured_encodings(spec: Spec) -> Iterator[Spec]:
 
 
 def subtract(table: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """Return table − other in the columns value and reference; other columns as in table."""
+    """Return a copy of table with value and reference minus those of other, row by row."""
     return table.assign(
         **{
             name: table[name].to_numpy() - other[name].to_numpy()

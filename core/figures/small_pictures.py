@@ -59,10 +59,10 @@ def agreement_svg(
 
     Args:
         words: The words that are given.
-        weights: Attention weight of the head on each of them.
+        weights: Attention weight, 0 to 1, of the head on each of them.
         chosen: The predicted next word.
         wrong: Whether the prediction is incorrect.
-        removed: Whether the head is ablated.
+        removed: Whether the head is ablated, and so its arcs are dashed.
     """
     middles = []
     x = 6.0
@@ -121,14 +121,14 @@ def spread_svg(
     label: Callable[[float], str],
     values: Sequence[float] = (),
 ) -> str:
-    """Return an interval as SVG, with what it is judged by: > smallest, or within ± it if alike.
+    """Return mean and interval as SVG, with what counts: > smallest, or within ± it if alike.
 
     Args:
         interval: Mean, low, high.
-        smallest: The effect that counts.
+        smallest: The effect that counts, in the same unit.
         alike: Whether the interval has to lie within ± it, and not above it.
         label: Formats a value for a tick.
-        values: One for each seed.
+        values: One for each seed, shown as a dot.
     """
     width = SPREAD_WIDTH
     height = 46

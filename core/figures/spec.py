@@ -57,7 +57,10 @@ def number_axis(**options: Any) -> alt.Axis:
 
 
 def spec(function: Callable[P, Drawn]) -> Callable[P, Spec]:
-    """Decorate a chart function to return its Vega-Lite dict, without data, built once."""
+    """Decorate a chart function to return its Vega-Lite dict, without data, built once.
+
+    Once for each set of arguments; callers share the dict and must not change it.
+    """
 
     @functools.wraps(function)
     @functools.cache

@@ -23,7 +23,7 @@ def in_own_size(svg: str) -> str:
 def box(
     x: float, y: float, width: float, height: int, lines: list[str], kind: str, below: int = 0
 ) -> str:
-    """Return a box with lines of text as SVG.
+    """Return a box with lines of text as SVG; (x, y) is the middle of its upper edge.
 
     Args:
         x: x of the box's centre.
@@ -49,7 +49,7 @@ def box(
 
 
 def text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -> str:
-    """Return words as an SVG text of a CSS class, rotated by −90° around `turn`."""
+    """Return words as an SVG text of CSS class `kind`, rotated by −90° around `turn` if given."""
     turned = f' transform="rotate(-90 {turn[0]} {turn[1]})"' if turn else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{turned}>{escape(words)}</text>'
 
@@ -68,7 +68,7 @@ def arrow(x: float, y: float, way: str = "down") -> str:
 
 
 def part(place: str, name: str, words: str, shapes: str) -> str:
-    """Group shapes into one clickable part of a block, as SVG with data attributes.
+    """Group shapes into a clickable part of a block, as SVG with place, name and words as data.
 
     Args:
         place: Key of the part, whether or not it is present.

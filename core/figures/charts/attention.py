@@ -11,9 +11,9 @@ from core.figures.spec import BASE, Drawn, number_axis, spec
 
 @spec
 def arcs() -> Drawn:
-    """Draw marked pairs of tokens as arcs over the sentence, from the points of each arc.
+    """Draw marked pairs of tokens as arcs over the sentence.
 
-    Columns: arc, pair, x, y, step; and of the labels: x, word.
+    Columns: arc, pair, x, y, step (of each arc's points); and of the labels: x, word.
     """
     arc = (
         BASE.transform_filter("datum.word == null")
@@ -33,8 +33,11 @@ def arcs() -> Drawn:
 
 
 @spec
-def per_head(title: str, reference: str, percent: bool = False) -> Drawn:
-    """Draw a bar per head and a tick to compare with; columns: head, value, reference."""
+def per_head(title: str, reference_name: str, percent: bool = False) -> Drawn:
+    """Draw a bar per head and a tick to compare with; columns: head, value, reference.
+
+    reference_name: what the tick is. percent: values are shares, shown as %.
+    """
     format = ".2%" if percent else ".4f"
     x = alt.X("head:O", title="head", axis=alt.Axis(labelAngle=0))
     axis = alt.Axis(format="%") if percent else number_axis()
@@ -44,6 +47,8 @@ def per_head(title: str, reference: str, percent: bool = False) -> Drawn:
         tooltip=["head:O", alt.Tooltip("value:Q", title=title, format=format)],
     )
     line = BASE.mark_tick(color=VARIANTS[0], thickness=3).encode(
-        x=x, y="reference:Q", tooltip=[alt.Tooltip("reference:Q", title=reference, format=format)]
+        x=x,
+        y="reference:Q",
+        tooltip=[alt.Tooltip("reference:Q", title=reference_name, format=format)],
     )
     return bars + line

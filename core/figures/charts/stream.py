@@ -11,7 +11,7 @@ from core.figures.spec import BASE, LOG, ZERO, Drawn, number_axis, spec, word_ax
 
 @spec
 def amounts(title: str) -> Drawn:
-    """Draw a bar per part; columns: part (with the amount in words), value."""
+    """Draw a bar per part; columns: part (amount in words), value (in the unit of `title`)."""
     return BASE.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
         x=alt.X(
@@ -45,7 +45,7 @@ def growth() -> Drawn:
 def stages() -> Drawn:
     """Draw each stage's range, mean, SD; columns: stage, mean, std, rms, min, max, from, to.
 
-    from and to are mean ∓ std.
+    from and to are mean − std and mean + std.
     """
     y = word_axis(alt.Y, "stage", None, limit=240)
     tips = [alt.Tooltip(f"{name}:Q", format=".4g") for name in ("mean", "std", "rms", "min", "max")]
@@ -128,7 +128,10 @@ def shares(title: str) -> Drawn:
 
 @spec
 def word_orders() -> Drawn:
-    """Draw how far two word orders differ; columns: label (encoding), seen (mask), value."""
+    """Draw how far two word orders differ; columns: label (encoding), seen (mask), value.
+
+    value: as compare_word_orders() gives it, the largest absolute difference.
+    """
     return BASE.mark_bar().encode(
         y=alt.Y("label:N", title=None, sort=None),
         x=alt.X("value:Q", title="maximum absolute difference", axis=number_axis()),

@@ -11,7 +11,7 @@ from core.figures.spec import BASE, Drawn, number_axis, spec, word_axis
 
 @spec
 def next_words(title: str) -> Drawn:
-    """Draw bars per token and variant, with a tick at the sampling probability.
+    """Draw bars of probability (0 to 1) per token and variant, with a tick for sampling's.
 
     Columns: label (the token), word, token, variant, probability, chance (of being sampled).
     """
@@ -45,7 +45,10 @@ def next_words(title: str) -> Drawn:
 
 @spec
 def ranking(title: str) -> Drawn:
-    """Draw a bar with interval per part; columns: name, change, low, high, p, clear."""
+    """Draw a bar with interval per part in order; columns: name, change, low, high, p, clear.
+
+    clear: bool, whether it is significant. `title` names the change and its unit.
+    """
     format = ".3f"
     y = alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=200, labelOverlap=False))
     axis = number_axis()
@@ -127,8 +130,8 @@ def with_and_without(title: str, decades: int = 0) -> Drawn:
 def by_distance(names: tuple[str, ...]) -> Drawn:
     """Draw a line per name over distances, distinguished by dash, shape and end label.
 
-    Reads distance, line, value, low, high, n, seeds, p; end (the name, at the last distance, at
-    height `at`).
+    Reads distance, line (a name), value (accuracy, 0 to 1), low, high, n, seeds, p; end (the name,
+    at the last distance, at height `at`). The first name has the baseline's colour.
     """
     dashes = [[int(length) for length in dash.split()] or [1, 0] for dash in DASHES[: len(names)]]
     scale = alt.Scale(domain=list(names), range=[BASELINE, *VARIANTS][: len(names)])
