@@ -53,12 +53,12 @@ class Paired(NamedTuple):
 
 
 def excludes_zero(low: float, high: float) -> bool:
-    """Return whether an interval excludes 0; False without an interval."""
+    """Return whether 0 lies outside an interval, not on its ends; False for NaN ends."""
     return low > 0 or high < 0
 
 
 def interval(values: Iterable[float], within: Within = ANYTHING, level: float = LEVEL) -> Interval:
-    """Return mean and confidence interval of independent values, one per seed; NaN are left out.
+    """Return the Interval of independent values, one per seed; NaN are left out.
 
     within: range of possible values. An interval is cut there, which leaves its coverage as it is.
     """
@@ -102,7 +102,7 @@ def wilson(right: int, total: int) -> tuple[float, float, float]:
 
 
 def geometric(values: Iterable[float]) -> Interval:
-    """Return the geometric mean and its interval; NaN unless all values are above 0."""
+    """Return the geometric mean and interval of all but NaN; NaN if a value is 0 or below."""
     values = [value for value in values if not math.isnan(value)]
     of_logs = interval([math.log(value) if value > 0 else math.nan for value in values])
     if of_logs.n < len(values):
@@ -121,7 +121,7 @@ def paired(
     level: float = LEVEL,
     least_spread: float = 0.0,
 ) -> Paired:
-    """Return the paired difference values − base by seed; incomplete pairs are left out.
+    """Return the mean paired difference values − base, its t-interval and p; NaN are left out.
 
     Where all differences are the same to the last bit there is no noise to compare with, unless
     `least_spread` says how much there must be: p is 0, or 1 if they are 0.
@@ -165,7 +165,7 @@ Gap = TypeVar("Gap", bound=Tested)
 def correct_together(
     compare: Callable[[Key, float], Gap], keys: Iterable[Key], looks: int = 1, others: int = 0
 ) -> dict[Key, Gap]:
-    """Return the difference of each key with a Holm-corrected interval and p (Holm, 1979).
+    """Return each key's difference with Holm-corrected interval and p; those without p stay.
 
     Each interval has the level at which Holm's procedure tests its difference. So where both come
     from one test, it excludes 0 exactly where the corrected p is below 0.05. Differences without a
@@ -214,7 +214,7 @@ SCALE = 10_000
 
 
 def accuracy_change(differences: Iterable[float], level: float = LEVEL) -> Paired:
-    """Return the mean of texts' accuracy differences, −1 to 1, with its interval and exact p.
+    """Return the mean accuracy difference (shares) of texts, its interval and exact sign-flip p.
 
     p: of the exact test by sign flips (Fisher, 1935), which for texts of one question each is
         McNemar's (1947). The interval: for those Tango's (1998), which inverts the score test; for
@@ -261,7 +261,7 @@ def sign_flips(values: list[Fraction]) -> float:
 
 
 def tango(gained: int, lost: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Return the interval of (gained − lost) / n of n paired answers (Tango, 1998)."""
+    """Return (low, high) of (gained − lost) / n from counts; n > 0 paired answers (Tango, 1998)."""
     z = NormalDist().inv_cdf((1 + level) / 2)
 
     def score(change: float) -> float:

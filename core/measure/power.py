@@ -15,13 +15,13 @@ MOST_SEEDS = 1000  # more are not counted: nobody trains them
 
 
 def power(effect: float, spread: float, seeds: int, level: float) -> float:
-    """Return how often a paired t-test finds an effect.
+    """Return how often (0 to 1) a paired t-test finds an effect at a level such as 0.95.
 
     Args:
         effect: True mean difference.
         spread: Standard deviation of the differences over seeds.
-        seeds: Number of seeds.
-        level: Level of the interval, such as 0.95.
+        seeds: Number of seeds, at least two.
+        level: Level of the interval.
     """
     if not spread:
         return float(bool(effect))
@@ -37,7 +37,10 @@ def _power_of_shift(shift: float, seeds: int, level: float) -> float:
 
 
 def smallest_effect(spread: float, seeds: int, level: float) -> float:
-    """Return the smallest effect that so many seeds show; NaN for fewer than three."""
+    """Return the smallest effect, in spread's unit, with 80 % power; NaN below three seeds.
+
+    level: of the interval, such as 0.95.
+    """
     if seeds < LEAST_SEEDS or math.isnan(spread):
         return math.nan
     return _smallest_shift(seeds, level) * spread / math.sqrt(seeds)
@@ -59,7 +62,10 @@ def _smallest_shift(seeds: int, level: float) -> float:
 
 
 def seeds_for(effect: float, spread: float, level: float) -> float:
-    """Return how many seeds show an effect; infinity for more than 1,000, NaN without a spread."""
+    """Return how many seeds (3 or more) show an effect with 80 % power; infinity if over 1,000.
+
+    NaN without a spread. level: of the interval, such as 0.95.
+    """
     if math.isnan(spread):
         return math.nan
     numbers = range(LEAST_SEEDS, MOST_SEEDS + 1)

@@ -142,7 +142,10 @@ def cosine(s: Streams) -> torch.Tensor:
     most=float,
 )
 def rank(s: Streams) -> torch.Tensor:
-    """Return the effective rank of each stream (Roy and Vetterli, 2007), (P,); NaN for zeros."""
+    """Return the effective rank of each stream, uncentred, 1 to min(T, D): (P,); NaN for zeros.
+
+    Roy and Vetterli, 2007.
+    """
     # Squared singular values are the eigenvalues of the products; largest first to 1, so that
     # nothing leaves the range.
     scale = s.products.diagonal(dim1=1, dim2=2).amax(1).clamp_min(1e-300)[:, None, None]
@@ -162,7 +165,7 @@ def rank(s: Streams) -> torch.Tensor:
     most=math.log2,
 )
 def entropy(s: Streams) -> torch.Tensor:
-    """Return the attention entropy (bits) of each pass, computed before: (P,)."""
+    """Return the attention entropy (bits) with which the Streams were built: (P,)."""
     return s.entropy
 
 

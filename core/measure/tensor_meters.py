@@ -26,13 +26,13 @@ meter.add("zeros", lambda t: t.zero / t.n, label="Zeros", help="share of exact z
 
 
 def compute_meters(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
-    """Return (site, layer) of each tensor a watcher has seen, and its meters (meters, tensors)."""
+    """Return a watcher's (site, layer) pairs, and every `meter` of each: (meters, tensors)."""
     sums = watcher.totals()
     return watcher.names, np.array([part(sums) for part in meter.values()])
 
 
 def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
-    """Tabulate values (meters, tensors) of (site, layer) names: layer, site, meter, value."""
+    """Tabulate a value per meter and (site, layer), as given: layer, site, meter, value."""
     rows = [
         (layer, site, name, value)
         for (site, layer), column in zip(names, values.T.tolist())
@@ -44,7 +44,7 @@ def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
 def measure(
     trace: Mapping[str, Sequence[torch.Tensor]], sites: Iterable[str] | None = None
 ) -> pd.DataFrame:
-    """Return the statistics of a trace as a tidy table: layer, site, meter, value."""
+    """Return all meters of a trace's tensors as a table: layer (from 0), site, meter, value."""
     watcher = Watcher()
     for site in trace if sites is None else sites:
         for layer, x in enumerate(trace.get(site, ())):

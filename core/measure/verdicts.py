@@ -125,7 +125,7 @@ NOTHING = Difference(math.nan, math.nan, math.nan, 0, math.nan, math.nan)
 
 
 def find_verdict(p: float, low: float, high: float, margin: float) -> str:
-    """Return DIFFERENCE, EQUIVALENT or UNDECIDED.
+    """Return DIFFERENCE for p < 0.05, EQUIVALENT for an interval inside ± margin, or UNDECIDED.
 
     Args:
         p: Corrected p of the difference; NaN with too few seeds.
@@ -141,7 +141,10 @@ def find_verdict(p: float, low: float, high: float, margin: float) -> str:
 
 
 def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
-    """Return whether some runs of a model learnt the task and others did not, far apart."""
+    """Return whether some runs learnt a task and others did not, at least 0.2 of accuracy apart.
+
+    learnt_from: the accuracy from which a run has learnt it. Diverged runs (NaN) are left out.
+    """
     finite = [value for value in values if not math.isnan(value)]
     learnt = [value for value in finite if value >= learnt_from]
     others = [value for value in finite if value < learnt_from]
@@ -149,7 +152,7 @@ def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
 
 
 def find_learnt(values: Values, learnt_from: float) -> set[int]:
-    """Return the seeds whose runs learnt the task."""
+    """Return the seeds with an accuracy of learnt_from or more; diverged runs (NaN) have not."""
     return {seed for seed, value in values.items() if value >= learnt_from}
 
 
@@ -163,7 +166,7 @@ def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dic
 def compare_runs(
     pairs: Mapping[Key, Pair], within: Within = CHANGE, looks: int = 1, others: int = 0
 ) -> dict[Key, Difference]:
-    """Return the difference of each pair, with verdicts that are corrected together.
+    """Return each pair's difference, model − baseline, with interval and p corrected together.
 
     Args:
         pairs: Models and their baselines, by key.
@@ -193,7 +196,7 @@ class Looked(NamedTuple):
 def compare_in_looks(
     several: Mapping[Key, tuple[Values, Values]], facts: Facts, looks: Sequence[int]
 ) -> Looked:
-    """Compare models of one task with more seeds at each look, where the look before is undecided.
+    """Compare models with more seeds at each look, where the look before is undecided.
 
     A look is complete when all undecided models and their baselines have ended on its seeds. One
     that is not complete is shown only if it is the first. Models that diverged on too many seeds
@@ -238,7 +241,7 @@ def _first_seeds(values: Values, n: int) -> dict[int, float]:
 
 
 def _compare(pair: Pair, within: Within, level: float) -> Difference:
-    """Return the difference of a pair with its interval at a level, and its own p."""
+    """Return a pair's difference with its interval at a level such as 0.95, and uncorrected p."""
     values, base, facts, has_groups = pair
     gap = _compare_means(values, base, facts, within, level)
     seeds = [seed for seed in values if not math.isnan(values[seed] - base.get(seed, math.nan))]
@@ -264,7 +267,7 @@ def _compare(pair: Pair, within: Within, level: float) -> Difference:
 def _compare_means(
     values: Values, base: Values, facts: Facts, within: Within, level: float
 ) -> Difference:
-    """Return the paired difference with its t-interval; without interval and p for two seeds."""
+    """Return the paired mean difference with its t-interval and p, both NaN below three seeds."""
     gaps = {seed: round(values[seed] - base.get(seed, math.nan), DIGITS) for seed in values}
     gap = paired(gaps, dict.fromkeys(gaps, 0.0), within, level, 1 / facts.answers)
     if gap.n < LEAST_SEEDS:
@@ -284,10 +287,10 @@ def compare_counts(learnt: int, base_learnt: int, seeds: int) -> float:
 
 
 def describe_learnt(values: Iterable[float], learnt_from: float) -> dict[str, float]:
-    """Return columns of a table: how many runs learnt the task, and how accurate those are.
+    """Return learnt (runs that learnt a task), two_groups (0 or 1) and those runs' accuracy.
 
-    learnt; two_groups (1 if other runs did not learn it, far apart); learnt_accuracy, learnt_low,
-    learnt_high (mean and interval of those that learnt it).
+    Columns of a table. two_groups: 1 if other runs did not learn it, far apart. learnt_accuracy,
+    learnt_low, learnt_high: mean and interval of the runs that learnt it; NaN without such runs.
     """
     by_run = dict(enumerate(values))
     learnt = find_learnt(by_run, learnt_from)
@@ -328,12 +331,12 @@ NO_NOISE = Noise()
 
 
 def measure_noise(values: Values, base: Values, answers: int, comparisons: int = 1) -> Noise:
-    """Measure the noise of a model's and its baseline's accuracies; NaN with too few seeds.
+    """Measure the noise of values − base, accuracies by seed; NaN for fewer than three seeds.
 
     Args:
-        values: Accuracies by seed.
+        values: Accuracies of a model by seed.
         base: Those of the baseline.
-        answers: Number of test answers.
+        answers: Number of test answers of a run.
         comparisons: How many comparisons are corrected together; effects and seeds are for the
             level of the first of them.
     """
