@@ -61,16 +61,14 @@ class MultiHeadAttention(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Return the output, (B, T, D); kv_cache gets new keys and values, memory the first values.
+        """Return the output (B, T, D); kv_cache gets new keys and values, memory the first values.
 
         Args:
             x: Input of the sub-layer, (B, T, D).
             allowed: True where a query may attend to a key, bool (…, T, K); None for everywhere.
             kv_cache: Keys and values of earlier tokens, to which new ones are added.
-            memory: Tensors that layers of this pass keep for later ones, such as values.
-
-        Returns:
-            Output of the sub-layer, (B, T, D).
+            memory: Tensors that layers of this pass keep for later ones; without it, values are not
+                mixed.
         """
         q, k, v = self.project(x)  # (B, n_heads, T, d_head), twice (B, n_kv_heads, T, d_head)
         if self.q_norm is not None and self.k_norm is not None:
@@ -118,9 +116,9 @@ class MultiHeadAttention(Part):
         return x.view(B, T, n_heads, -1).transpose(1, 2)
 
     def mix_values(self, v: torch.Tensor, memory: Memory) -> torch.Tensor:
-        """Average values with the first layer's, ½ and ½; the first layer stores its own.
+        """Average values with memory's, ½ and ½; if it has none, store these and return them.
 
-        Zhou et al., 2024, section 3.
+        The first layer stores its own. Zhou et al., 2024, section 3.
         """
         if "values" in memory:
             return (v + memory["values"]) / 2
@@ -141,7 +139,7 @@ class MultiHeadAttention(Part):
     def within_window(
         self, allowed: torch.Tensor | None, scores: torch.Tensor
     ) -> torch.Tensor | None:
-        """Restrict allowed (None: all) to this layer's window; None if every key is allowed."""
+        """Restrict allowed (None: all) to this layer's window: (…, T, K); None if all remain."""
         if not self.window:
             return allowed
         queries, keys = scores.shape[-2:]

@@ -31,7 +31,7 @@ ATTENTION, FFN, NORM = map(Config.settings_read_by, ("attention", "ffn", "norm")
 
 
 def group_into_batches(configs: Sequence[Config]) -> list[list[int]]:
-    """Group configs that can run as one batch; return the indices of each group."""
+    """Group configs that run as one batch (equal in FAMILY); return the indices of each group."""
     return list(_group_by_fields(configs, FAMILY).values())
 
 
@@ -89,13 +89,14 @@ class BatchedVariants:
         ]
 
     def run_layers(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Run layers; yield streams (V, T, D) and attention entropies (V,), first the input's.
+        """Run layers; yield (streams (V, T, D), entropies (V,)) of the input and after each.
 
         Args:
             order: Indices of the layers to run.
 
         Yields:
-            The streams of all variants, and the entropies in bits: NaN without attention.
+            The streams of all variants, and the entropies in bits: NaN for the input and without
+            attention.
         """
         x = self._start
         first = self.configs[0]
@@ -119,7 +120,7 @@ class BatchedVariants:
             yield x, self._entropy
 
     def _store_entropy(self, site: str, layer: int, x: torch.Tensor) -> None:
-        """Store the attention entropy of the variants whose attention runs (an edit of a trace)."""
+        """Store the pattern's entropy for variants with attention; changes nothing (an edit)."""
         if site == "pattern":
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
@@ -150,7 +151,7 @@ class BatchedVariants:
         return torch.tensor(members, device=self.machine.torch_device)
 
     def _make_sublayer(self, name: str, fields: tuple[str, ...], make: Make) -> Map:
-        """Return (x, block input) -> x: a sub-layer on the variants that have it, x on others."""
+        """Return (x, block input) -> x: a sub-layer on variants with `name`, x on others."""
         members = [index for index, config in enumerate(self.configs) if getattr(config, name)]
         if not members:
             return lambda x, block_input: x
@@ -215,9 +216,10 @@ class BatchedVariants:
         return module
 
     def _make_by_group(self, members: list[int], fields: tuple[str, ...], make: Make) -> Map:
-        """Call `make` per group of members that agrees in fields; return one function for all.
+        """Call `make` per group of members equal in fields; return one function of all members.
 
-        Members of a group are made neighbours, so that a group is a slice of the batch.
+        It takes and returns streams of all members, in their order. Members of a group are made
+        neighbours, so that a group is a slice of the batch.
         """
         groups = list(_group_by_fields([self.configs[index] for index in members], fields).values())
         parts = [

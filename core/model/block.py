@@ -63,7 +63,7 @@ class Block(Part):
             self.add_ffn = Join("mlp_out", "resid_post", config.residual_ffn, scale(config.d_model))
 
     def _add_norms(self, config: Config, site: str) -> list[nn.Module]:
-        """Create and add the norms of a sub-layer: "ln1" and, if there are two, "ln1_post"."""
+        """Create, add and return a sub-layer's norms: "ln1" and, if there are two, "ln1_post"."""
         sites = (site, f"{site}_post")[: len(self.placement.norms)]
         make = config.part("norm")
         norms = [make(name, config.d_model, config.bias, config.norm_eps) for name in sites]
@@ -103,7 +103,7 @@ class Block(Part):
         return write(x, y, self.add_ffn, self.ffn_norms)
 
     def _tap_raw(self, site: str, y: torch.Tensor) -> torch.Tensor:
-        """Return a sub-layer's output, tapped only if a norm or a scale changes it afterwards."""
+        """Return a sub-layer's output, tapped as `site` only if a norm or a scale follows."""
         return tap(site, y) if self.changes_output else y
 
     @property

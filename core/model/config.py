@@ -475,11 +475,11 @@ class Config(Settings):
         return 1 if self.shared else self.n_layers
 
     def block_of(self, layer: int) -> int:
-        """Return the index of the block whose weights a layer uses; both count from 0."""
+        """Return the index of the block whose weights a layer uses: 0 if shared, else layer."""
         return 0 if self.shared else layer
 
     def skip_source(self, layer: int) -> int | None:
-        """Return the earlier layer whose output is added to this layer's input; None for none.
+        """Return the earlier layer whose output is added to this layer's input; None if none is.
 
         U-Net skips; layers count from 0.
         """
@@ -491,11 +491,14 @@ class Config(Settings):
         return self.skip_source(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """Return how many tokens attention sees in a layer (from 0); 0 without a window."""
+        """Return how many tokens, itself included, attention sees in a layer; 0 for all."""
         return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
-        """Return the class of the position encoding in the attention of a layer, from 0."""
+        """Return the class of a layer's position encoding; that of "none" if it has none.
+
+        The layer is counted from 0.
+        """
         return (
             position["none"]
             if is_every_nth(self.nope_every, self.block_of(layer))
@@ -509,7 +512,7 @@ class Config(Settings):
 
     @classmethod
     def settings_read_by(cls, part: str) -> tuple[str, ...]:
-        """Return the names of settings that a part reads: "attention", "ffn" or "norm"."""
+        """Return the names of settings that "attention", "ffn" or "norm" reads, in field order."""
         return tuple(
             name for name, definition in cls.settings().items() if part in definition.read_by
         )
@@ -519,10 +522,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a copy; n_kv_heads follows n_heads, attention_bias bias, where they were equal.
-
-        n_kv_heads follows n_heads if both were equal, and attention_bias follows bias.
-        """
+        """Return a checked copy; n_kv_heads and attention_bias follow n_heads and bias if equal."""
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:
@@ -543,10 +543,11 @@ class Config(Settings):
         return other
 
     def list_changes(self) -> list[tuple[str, Any]]:
-        """List single changes to offer, as (name, value) pairs; not all fit the other settings.
+        """List single changes to offer as (name, value), without the current value.
 
-        Every menu entry, every switch, fewer and more heads, one value of other numbers. Whether a
-        change fits the other settings is checked when it is chosen.
+        Every menu entry, every switch, fewer and more heads, one value of other numbers. Settings
+        that have no effect now are left out. Whether a change fits the other settings is checked
+        when it is chosen.
         """
         unused = []
         for name, definition in self.settings().items():

@@ -14,11 +14,10 @@ BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Count parameters by part, shared layers once; `vocabulary` is its size, 0 for blocks alone.
+    """Count parameters by part, shared layers once; with 0 for `vocabulary`, of blocks alone.
 
-    Args:
-        config: Settings of the model.
-        vocabulary: Number of different tokens; 0 for the blocks alone.
+    Keys: attention, ffn, norm, residual scale (if any); with a vocabulary also embedding,
+    positions, final norm, skips, unembedding. Other missing parts count 0.
     """
     D = config.d_model
     F = config.d_ff
@@ -57,7 +56,11 @@ def _count_learned(make: Callable[..., nn.Module], *arguments: int | bool | str)
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
-    """Return the forward FLOPs of one sequence by part: 2·m·n·k per matrix product in blocks."""
+    """Return the forward FLOPs of one sequence by part, in full: no saving by masks or windows.
+
+    2·m·n·k per matrix product in blocks, each layer counted. Keys: "projections Q, K, V, O",
+    "scores and weighted sum", "ffn".
+    """
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -78,7 +81,7 @@ def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
 
 
 def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Return the bytes of the KV cache of one sequence; a window limits its tokens."""
+    """Return the bytes of one sequence's KV cache, over all layers; windows limit its tokens."""
     if not config.attention:
         return 0
     per_token = 2 * config.n_kv_heads * config.d_head * BYTES[dtype]
@@ -87,7 +90,10 @@ def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Return the bytes of all activations that a trace of one sequence records, by part."""
+    """Return the bytes that a trace of one sequence records, by part.
+
+    Keys: "token vectors", "attention weights", "hidden units".
+    """
     D = config.d_model
     F = config.d_ff
     T = tokens
@@ -113,7 +119,7 @@ def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dic
 
 
 def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> int:
-    """Return the bytes per sequence that backward needs beyond what a trace records.
+    """Return the bytes, for one sequence, that backward needs beyond what a trace records.
 
     Scores before caps and masks, queries and keys before their norm, keys and values per query
     head, mixed values, and streams that wait for a skip.
@@ -136,7 +142,7 @@ def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> i
 
 
 def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
-    """Estimate the bytes of a traced pass: weights, activations, copies, and a fifth on top."""
+    """Estimate the bytes of a traced pass of one sequence: weights, activations, a fifth on top."""
     copied = dtype != "float32"
     weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (
@@ -148,7 +154,7 @@ def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float3
 
 
 def flops_by_length(config: Config) -> pd.DataFrame:
-    """Return FLOPs of 8 to 1,024 tokens as a table: tokens, part, value (FLOPs)."""
+    """Tabulate the FLOPs of 8, 16, … 1,024 tokens: tokens, part (of flops(), if not 0), value."""
     lengths = (8, 16, 32, 64, 128, 256, 512, 1024)
     rows = [
         (length, part, value)

@@ -74,7 +74,10 @@ class Sampling(Settings):
 def probabilities(
     logits: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Return float64 probabilities (V,) after temperature, top k and top p; ConfigError for NaN."""
+    """Return float64 probabilities (V,) after temperature (0: one-hot), top k and top p.
+
+    ConfigError for infinite or NaN logits.
+    """
     logits = logits.double()
     if not bool(logits.isfinite().all()):
         raise ConfigError(
@@ -117,15 +120,13 @@ def generate(
     cache: bool = True,
     context: int = 0,
 ) -> Iterator[Step]:
-    """Yield a Step per token sampled after ids (T,), to an end token (included) or sampling.words.
+    """Yield a Step per token sampled after ids (T,), up to an end token (included) or a limit.
 
-    The same choices for the same text and seed. edits: as for trace(). cache: keep keys and values,
-    where the model is
-    causal; without, all words are computed again for each. context: how many tokens are read at
-    most: when it is full it slides, and
-    positions are counted from its first token; 0: all are read. Raises ValueError where the text or
-    its end is longer than
-    learned positions reach.
+    The limit is sampling.words. The same choices for the same text and seed. edits: as for trace().
+    cache: keep keys and values, where the model is causal; without, all words are computed again
+    for each. context: how many tokens are read at most (0: all). When it is full it slides, and
+    positions are counted from its first token. Raises ValueError where the text or its end is
+    longer than learned positions reach.
     """
     draws = generator(sampling.draw, "generate")
     kv_cache = KVCache(model) if cache and not model.mask.looks_ahead else None

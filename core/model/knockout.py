@@ -103,12 +103,12 @@ class Cut:
         return f"{self.layer + 1}.{self.head + 1 if self.part == 'head' else self.part}"
 
     def sites(self) -> tuple[str, ...]:
-        """Return the hook names at which the part is replaced."""
+        """Return the hook names at which the part is replaced, without layer: ("z",) for a head."""
         return part[self.part]
 
 
 def list_cuts(config: Config) -> list[Cut]:
-    """List parts that can be ablated: per layer heads, sub-layers, and the layer if it has both."""
+    """List parts that can be ablated: per layer heads, attention, ffn, and layer if it has both."""
     possible = []
     for layer in range(config.n_layers):
         possible += [
@@ -124,10 +124,9 @@ def list_cuts(config: Config) -> list[Cut]:
 
 
 def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
-    """Parse parts from a link, "2.3~1.ffn"; also return notes on up to 3 that the model lacks.
+    """Parse parts from a link, "2.3~1.ffn", each once and sorted; also notes on unknown ones.
 
-    Returns:
-        The parts that the model has, and a sentence for each that it does not have.
+    A note is a sentence, on up to three.
     """
     cut_of = {cut.write(): cut for cut in list_cuts(config)}
     names = dict.fromkeys(filter(None, text.split("~")))  # each once
@@ -145,7 +144,7 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
-    """Return parts, sorted, as text for a link: "2.3~1.ffn"; "" for none."""
+    """Return parts, sorted, as text for a link, from 1: "2.3~1.ffn"; "" for none."""
     return "~".join(cut.write() for cut in sorted(chosen))
 
 

@@ -28,7 +28,7 @@ SOFT_HYPHEN = "\u00ad"
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into tokens: words with apostrophes and hyphens, and each other mark.
+    """Split a text into words, with case and inner apostrophes and hyphens, and each other mark.
 
     Emoji made of several characters (families, flags, skin tones) stay one token; letters keep
     their accents. White space separates; control and formatting characters are left out.
@@ -83,7 +83,7 @@ def _continues(token: str, c: str) -> bool:
 
 
 def split_up_to_limit(text: str) -> tuple[list[str], list[str]]:
-    """Split a text into at most 256 tokens; also return notes on what was left out."""
+    """Split a text into at most 256 tokens; also return a note (in a list) if any were left out."""
     tokens = split_words(text)
     notes = []
     if len(tokens) > MAX_TOKENS:
@@ -113,13 +113,13 @@ class Example:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Marked pairs as token indices from 0: (reader, what it depends on)."""
+        """Marked pairs of `about` as token indices from 0: (reader, what it depends on)."""
         return tuple(
             (self._find_token(reader), self._find_token(other)) for reader, other in self.about
         )
 
     def _find_token(self, word: str) -> int:
-        """Return the token index, from 0, of a word; "word#2" is its second occurrence."""
+        """Return the index, from 0, of the token equal to a word; of its second for "word#2"."""
         word, _, nth = word.partition("#")
         return [index for index, token in enumerate(split_words(self.text)) if token == word][
             int(nth or 1) - 1
@@ -164,7 +164,10 @@ DEFAULT_TEXT = EXAMPLES[0].text
 
 
 def check_text(field: str, text: str) -> None:
-    """Raise ConfigError, for `field` and with a usable text, if it is too long or unprintable."""
+    """Raise ConfigError for `field`, with a valid text as `instead`, if too long or unprintable.
+
+    Too long: more than MAX_CHARACTERS, which are kept.
+    """
     if len(text) > MAX_CHARACTERS:
         raise ConfigError(
             field,
@@ -194,5 +197,5 @@ class Input(Settings):
     )
 
     def _check_together(self) -> None:
-        """Raise ConfigError if the text is too long or unprintable."""
+        """Raise ConfigError, with a valid text as `instead`, if it is too long or unprintable."""
         check_text("text", self.text)

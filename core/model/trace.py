@@ -42,7 +42,7 @@ _open: ContextVar[tuple["Trace", ...]] = ContextVar("open traces", default=())
 
 
 def tap(site: str, x: torch.Tensor) -> torch.Tensor:
-    """Return x, after the open traces of this context have recorded and edited it."""
+    """Return x as recorded and edited, in order, by the open traces of this context, if any."""
     for watcher in _open.get():
         x = watcher.see(site, x)
     return x
@@ -78,7 +78,7 @@ class Trace(dict[str, list[torch.Tensor]]):
         self._seen: dict[str, int] = {}
 
     def see(self, site: str, x: torch.Tensor) -> torch.Tensor:
-        """Edit and record one activation; return it as the model goes on with it."""
+        """Apply all edits to an activation, in order, and record the result; return it."""
         values = self._seen
         layer = values[site] = values.get(site, -1) + 1
         for edit in self.edits:

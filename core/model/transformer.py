@@ -58,7 +58,7 @@ class Transformer(nn.Module):
         order: list[int] | None = None,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Return the logits of the next token after each token, (B, T, V).
+        """Return the logits of the next token after each token, (B, T, V), soft-cap included.
 
         The arguments are those of run_blocks().
         """
@@ -71,7 +71,7 @@ class Transformer(nn.Module):
         order: list[int] | None = None,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Return the stream (B, T, D) before the final norm; `order`: layers to run, from 0.
+        """Return the stream (B, T, D) before the final norm; `order`: layers from 0, may repeat.
 
         Args:
             tokens: Token ids, int (B, T).
@@ -108,13 +108,13 @@ class Transformer(nn.Module):
         memory: Memory,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Run one layer and the skip after it: residual stream (B, T, D) -> (B, T, D).
+        """Run one layer and add the skip that the next one reads: stream (B, T, D) -> (B, T, D).
 
         Args:
             layer: Index of the layer, from 0.
             x: Residual stream before the layer.
             allowed: True where a query may attend to a key; None for everywhere.
-            memory: Tensors that layers of this pass keep for later ones.
+            memory: Tensors that layers of this pass keep for later ones; this one adds its own.
             kv_cache: The layer's keys and values of earlier tokens.
         """
         config = self.config
@@ -138,7 +138,9 @@ class Transformer(nn.Module):
     def attention_mask(
         self, tokens: torch.Tensor, real: torch.Tensor | None = None
     ) -> torch.Tensor | None:
-        """Return where queries may attend: bool, broadcastable to (B, H, T, T); None for all.
+        """Return where queries may attend, but for windows: bool, None for everywhere.
+
+        Broadcastable to (B, H, T, T). Each attention adds its layer's window.
 
         Args:
             tokens: Token ids, int (B, T).

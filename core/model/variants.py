@@ -63,7 +63,7 @@ ablation.add("one_head", {"n_heads": 1}, label="1 head", help="a single head of 
 
 
 def encode(changes: Changes) -> str:
-    """Return changed settings as text for a link, "norm-none__n_heads-8", in order of Config."""
+    """Return changes as text for a link, "norm-none__n_heads-8", in Config's order; "" for none."""
     settings = Config.settings()
     return AND.join(
         f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes
@@ -71,10 +71,7 @@ def encode(changes: Changes) -> str:
 
 
 def decode(text: str, field: str) -> Changes:
-    """Parse changed settings from a link's text. `field`: what a ConfigError names.
-
-    Raises ConfigError that says what is wrong.
-    """
+    """Parse changed settings from a link, each by itself; ConfigError about `field` if invalid."""
     settings = Config.settings()
     changes = Changes()
     for part in text.split(AND):
@@ -93,7 +90,7 @@ def decode(text: str, field: str) -> Changes:
 
 
 def apply(changes: Changes, baseline: Config) -> Config:
-    """Return the baseline with changes; followers such as d_ff follow. ConfigError if invalid."""
+    """Return the baseline with changes; derived values such as d_ff follow. ConfigError if bad."""
     values: Changes = {
         name: None if baseline.follows(name) else getattr(baseline, name)
         for name in Config.settings()
@@ -102,7 +99,10 @@ def apply(changes: Changes, baseline: Config) -> Config:
 
 
 def difference(config: Config, baseline: Config) -> Changes:
-    """Return the settings to change in the baseline to get this config."""
+    """Return the changes that apply() needs to make the baseline this config; {} if equal.
+
+    Values that follow from these are left out.
+    """
     settings = Config.settings()
     changes = {
         name: getattr(config, name)
@@ -121,7 +121,7 @@ def difference(config: Config, baseline: Config) -> Changes:
 
 
 def name_of(changes: Changes, between: str = ", ") -> str:
-    """Name a variant by its changes: "− residual (FFN), 8 heads"; `between` separates them."""
+    """Name a variant by its changes: "− residual (FFN), 8 heads"; "" for none."""
     settings = Config.settings()
     names = [settings[name].describe_change(changes[name]) for name in settings if name in changes]
     both = [
@@ -155,7 +155,7 @@ class Pins(Settings):
     )
 
     def _check_together(self) -> None:
-        """Raise ConfigError for a baseline or variants that cannot be read; keep the valid ones."""
+        """Raise ConfigError for an invalid baseline or variant; `instead` has the valid ones."""
         if self.baseline not in ("", PLAIN):
             try:
                 Config(**decode(self.baseline, "baseline"))
@@ -182,7 +182,7 @@ class Pins(Settings):
 
     @property
     def slots(self) -> list[str]:
-        """Variants by slot as text, "" for removed ones, so that others keep their colour."""
+        """Variants by slot as text; "" for a removed one, so that others keep their colour."""
         return [] if self.variants == NOTHING else self.variants.split(NEXT)
 
     @property
@@ -192,11 +192,11 @@ class Pins(Settings):
 
     @property
     def changes(self) -> list[Changes]:
-        """Changed settings of each variant."""
+        """Changed settings of each variant, in the order of slots, without empty ones."""
         return [decode(text, "variants") for text in self.texts]
 
     def place_variants(self, texts: list[str]) -> str:
-        """Return the link text of variants: known ones keep their slot, new ones fill free ones."""
+        """Return variants as link text; known ones keep their slot, new ones fill free slots."""
         slots = [text if text in texts else "" for text in self.slots]
         for text in texts:
             if text not in slots:
@@ -240,9 +240,10 @@ class Variant:
 
 
 def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
-    """List the models to compare (baseline, variants, current settings), and why any is left out.
+    """List the models to compare: baseline, variants, and the current settings if they differ.
 
-    `fixed` are settings that are the same for all, whatever the pins say.
+    Also returns sentences on variants left out. `fixed` are settings that are the same for all,
+    whatever the pins say.
     """
     pinned = pins.read_baseline()
     baseline = replace(pinned or config, **fixed)

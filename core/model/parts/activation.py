@@ -93,7 +93,7 @@ def silu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def swiglu(x: torch.Tensor) -> torch.Tensor:
-    """Return value · SiLU(gate) of the two halves of x: (…, 2·d_ff) -> (…, d_ff)."""
+    """Return value · SiLU(gate) of x's halves, value first: (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.silu(gate)
 
@@ -105,7 +105,7 @@ def swiglu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def geglu(x: torch.Tensor) -> torch.Tensor:
-    """Return value · GELU(gate) of the two halves of x: (…, 2·d_ff) -> (…, d_ff)."""
+    """Return value · GELU(gate), exact, of x's halves, value first: (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate)
 
@@ -117,7 +117,7 @@ def geglu(x: torch.Tensor) -> torch.Tensor:
     inputs=2,
 )
 def geglu_tanh(x: torch.Tensor) -> torch.Tensor:
-    """Return value · GELU(gate), tanh approximation, of x's halves: (…, 2·d_ff) -> (…, d_ff)."""
+    """Return value · GELU(gate) by tanh, of x's halves, value first: (…, 2·d_ff) -> (…, d_ff)."""
     value, gate = x.chunk(2, dim=-1)
     return value * F.gelu(gate, approximate="tanh")
 

@@ -176,7 +176,7 @@ class Draw:
     def _draw_once(
         self, name: str, size: tuple[int, ...], draw: Callable[[], torch.Tensor]
     ) -> torch.Tensor:
-        """Draw a tensor; if models share drawn ones, return that which was drawn before."""
+        """Draw a tensor; if models share drawn_tensors, return the very one drawn before."""
         if self.drawn_tensors is None:
             return draw()
         key = (self.path + name, size)

@@ -36,9 +36,10 @@ def causal(length: int, device: torch.device | None = None) -> torch.Tensor:
 def window_mask(
     window: int, queries: int, keys: int, device: torch.device | None = None
 ) -> torch.Tensor:
-    """Return which keys lie within a window of each query, itself included: bool (queries, keys).
+    """Return which keys are less than `window` away from each query: bool (queries, keys).
 
-    The queries are the last of the keys (Beltagy et al., 2020, section 3.1).
+    On either side; 1 is the query alone. The queries are the last of the keys (Beltagy et al.,
+    2020, section 3.1).
     """
     positions = torch.arange(keys, device=device)
     return (positions - positions[keys - queries :, None]).abs() < window

@@ -50,7 +50,7 @@ class LayerNorm(nn.Module):
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        """Apply the norm to x with the scale at `point`, without bias: 2 × (…, D) -> (…, D)."""
+        """Apply the norm to x with the scale at `point` and with gain, no bias: (…, D) each."""
         scale = (point.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
         return (x - x.mean(-1, keepdim=True)) * scale * self.weight
 
@@ -109,7 +109,7 @@ class DyT(nn.Module):
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        """Scale x as the tanh scales `point`, tanh(αp)/p, without bias: 2 × (…, D) -> (…, D)."""
+        """Scale x by tanh(αp)/p at p = `point` (α at 0), and by the gain: (…, D) each."""
         slope = torch.where(
             point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0)
         )

@@ -35,7 +35,7 @@ class Placement:
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return the residual stream, (…, D), after the sub-layer's output y."""
+        """Return the residual stream (…, D) after the sub-layer's output y: here add(x, y)."""
         return add(x, y)
 
 
@@ -97,7 +97,7 @@ class SandwichNorm(Placement):
 
     @staticmethod
     def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return norm₁(x)."""
+        """Return x after norms[0]."""
         return norms[0](x)
 
     @staticmethod

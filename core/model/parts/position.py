@@ -49,7 +49,7 @@ class Position(nn.Module):
         return q, k  # 2 × (B, H, T, d_head)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
-        """Add a position bias to scores (B, H, queries, keys). Here: leave them.
+        """Return scores (B, H, queries, keys) with a position bias added. Here: unchanged.
 
         The queries are the last of the keys.
         """
@@ -113,7 +113,7 @@ def rotate_pairs(
 
 
 def alibi_slopes(n_heads: int) -> list[float]:
-    """Return ALiBi's slope for each head (Press et al., 2021).
+    """Return ALiBi's slope, above 0, for each head (Press et al., 2021).
 
     2^(−8/n), 2^(−16/n), …; between powers of two, every other slope of the next power.
     """
@@ -228,7 +228,7 @@ class ALiBi(Position):
         self.register_buffer("slopes", torch.tensor(self.exact)[:, None, None], persistent=False)
 
     def bias(self, scores: torch.Tensor) -> torch.Tensor:
-        """Subtract slope · distance from the scores, (B, H, queries, keys)."""
+        """Return scores (B, H, queries, keys) − slope · |distance|, the queries the last keys."""
         keys = torch.arange(scores.shape[-1], device=scores.device)
         slope = self.slopes
         if scores.dtype == torch.float64:  # the buffer has the precision of float32

@@ -52,7 +52,7 @@ def masked_softmax(scores: torch.Tensor, allowed: torch.Tensor | None = None) ->
 def softmax_with_extra_score(
     scores: torch.Tensor, allowed: torch.Tensor | None, extra: torch.Tensor
 ) -> torch.Tensor:
-    """Apply softmax to the allowed scores and one more, whose weight goes to no key.
+    """Apply softmax to the allowed scores and one more, whose column is dropped from the result.
 
     Args:
         scores: Scores before the mask, (…, T, K).
@@ -89,7 +89,7 @@ class OffByOneSoftmax(Softmax):
     """Softmax with 1 added to the denominator."""
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Return exp(s) / (1 + Σ exp(s)) over the allowed keys, (B, H, T, K)."""
+        """Return exp(s) / (1 + Σ exp(s)) over the allowed keys, (B, H, T, K); zeros without any."""
         return softmax_with_extra_score(scores, allowed, torch.zeros(1))
 
 
