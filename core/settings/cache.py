@@ -83,7 +83,7 @@ class LRUCache:
         return entry[0] if entry else None
 
     def store(self, key: Hashable, value: Any, size: int) -> None:
-        """Store a result of so many bytes under a key, unless it is larger than the cache."""
+        """Store or replace a result of `size` bytes, unless it is larger than the cache."""
         with self._lock:
             self.used = time.monotonic()
             self.entries.pop(key, None)
@@ -93,7 +93,7 @@ class LRUCache:
             self._group.make_room(self)
 
     def get(self, key: Hashable, make: Callable[[], tuple[Result, int]]) -> Result:
-        """Return the result under a key; if missing, make it, while other threads wait.
+        """Return the result under a key; if missing, make it, while threads that want it wait.
 
         Args:
             key: Key of the result.
@@ -120,11 +120,9 @@ class LRUCache:
 def cached(
     megabytes: float, size: Callable[[Any], int]
 ) -> Callable[[Callable[[*Arguments], Result]], Cached[*Arguments, Result]]:
-    """Return a decorator that caches results by positional arguments; `size` counts their bytes.
+    """Return a decorator that caches results by positional arguments, in at most `megabytes`.
 
-    Args:
-        megabytes: Limit of all results together.
-        size: Returns the bytes of one result.
+    A megabyte is 2²⁰ bytes; `size` returns the bytes of one result.
     """
 
     def decorate(function: Callable[[*Arguments], Result]) -> Cached[*Arguments, Result]:
@@ -145,7 +143,7 @@ def cached(
 
 
 def make_once(make: Callable[..., Result]) -> Any:
-    """Decorate a function so that it runs once per process and arguments; others wait.
+    """Decorate a function so that it runs once per process and arguments; others wait for it.
 
     Not st.cache_resource, which a user can empty: workers would start again beside the old ones.
     """

@@ -77,7 +77,7 @@ class Machine(Settings):
         return machine
 
     def _check_together(self) -> None:
-        """Raise ConfigError if device or dtype is not available here."""
+        """Raise ConfigError if device or dtype is not available here, when it is built."""
         self.check_here()
 
     def check_here(self) -> None:
@@ -105,17 +105,17 @@ class Machine(Settings):
 
     @property
     def name(self) -> str:
-        """Device in words, such as "NVIDIA H200" or "CPU"."""
+        """Device in use, in words, such as "NVIDIA H200" or "CPU"."""
         return {"cpu": "CPU", "mps": "Apple GPU"}.get(self.torch_device) or torch.get_device_module(
             self.torch_device
         ).get_device_name()
 
     def autocast(self) -> torch.autocast:
-        """Return a context that computes products in this precision; weights stay float32."""
+        """Return a context that computes products in this precision (disabled for float32)."""
         return torch.autocast(self.torch_device, self.precision, enabled=self.dtype != "float32")
 
     def choices(self, name: str) -> list[str]:
-        """Return the entries of the menu "device" or "dtype" that this machine has."""
+        """Return the keys of the menu "device" (with "auto") or "dtype" that this machine has."""
         if name == "device":
             return ["auto", *available_devices()]
         return [key for key in dtype if key != "float16" or self.torch_device != "cpu"]
@@ -137,7 +137,7 @@ class Timing:
 
 
 def time_median(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
-    """Return the median milliseconds of so many runs of a call, as a Timing."""
+    """Return the median milliseconds of so many runs of a call, as a Timing; no warm-up."""
     took = statistics.median(time_call(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 

@@ -24,7 +24,7 @@ def at_end(call: Callable[[], object]) -> None:
 
 
 def wait_at_end(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Register threads to wait for, 2 s at most, when the process ends.
+    """Register threads to wait for when the process ends, at most 2 s in all.
 
     `find_threads` returns them then.
 
@@ -34,7 +34,7 @@ def wait_at_end(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
 
 
 def run_later(seconds: float, *calls: Callable[[], object]) -> None:
-    """Run calls one after another in a thread after so many seconds, unless the process ends."""
+    """Run calls in a daemon thread after so many seconds, in order, unless the process ends."""
 
     def work() -> None:
         if _is_over.wait(seconds):
@@ -49,7 +49,7 @@ def run_later(seconds: float, *calls: Callable[[], object]) -> None:
 
 
 def run_exit_calls() -> None:
-    """Run the calls of at_end now, once, when it is known that the process ends."""
+    """Run the calls registered by at_end now; they run only once, so not at the end again."""
     if not _is_over.is_set():
         _is_over.set()
         for call in _calls:

@@ -8,18 +8,18 @@ PATH = re.compile(r"(?<![\w./\\])(?:[A-Za-z]:)?[/\\](?:[^\s/\\'\":]+[/\\])+([^\s
 
 
 def read_whole_number(name: str, otherwise: int, least: int = 1) -> int:
-    """Return an environment variable as a whole number ≥ `least`; `otherwise` if it is none."""
+    """Return an environment variable as a whole number; `otherwise` if none or below `least`."""
     text = os.environ.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) >= least else otherwise
 
 
 def is_on(name: str) -> bool:
-    """Return whether an environment variable is set to anything but 0."""
+    """Return whether an environment variable is set to anything but "" and "0"."""
     return os.environ.get(name, "") not in ("", "0")
 
 
 def is_read_only() -> bool:
-    """Return whether users may only view studies and models: unless ABLATION_READ_ONLY=0."""
+    """Return whether users may only view studies and models; True unless ABLATION_READ_ONLY=0."""
     return os.environ.get("ABLATION_READ_ONLY") != "0"
 
 
@@ -37,5 +37,5 @@ class ServerError(RuntimeError):
 
 
 def remove_paths(text: str) -> str:
-    """Remove folders from an error's text for users: of a path, its last name stays."""
+    """Replace the folders of each path in an error's text by "…", so that users can read it."""
     return PATH.sub(r"…/\1", text)

@@ -24,7 +24,7 @@ class MemoryLimitError(ValueError):
 
 
 def max_mb() -> int:
-    """Return the memory limit of one run in MB: ABLATION_MAX_MB, or a third of the memory."""
+    """Return a run's memory limit in MB (2²⁰): ABLATION_MAX_MB, or a third of the memory."""
     return read_whole_number("ABLATION_MAX_MB", _default_max_mb())
 
 
@@ -61,35 +61,35 @@ def _limit_files() -> list[Path]:
 SMALLER = "Choose a smaller d_model, d_ff, d_head or n_layers, or a shorter text."
 
 
-def check_memory(needed: int, sentence_start: str, advice: str = SMALLER) -> None:
-    """Raise MemoryLimitError, beginning with sentence_start, for more bytes than a run may use.
+def check_memory(needed_bytes: int, sentence_start: str, advice: str = SMALLER) -> None:
+    """Raise MemoryLimitError, "{sentence_start} would need … {advice}", above max_mb().
 
     Args:
-        needed: Bytes that are needed.
-        sentence_start: What needs them, such as "This model and text".
-        advice: What a user can do about it.
+        needed_bytes: What a run needs.
+        sentence_start: What needs it, such as "This model and text".
+        advice: What a user can do about it, a sentence.
     """
-    if needed > max_mb() << 20:
+    if needed_bytes > max_mb() << 20:
         raise MemoryLimitError(
-            f"{sentence_start} would need about {needed / 2**20:,.0f} MB; at most {max_mb():,} MB"
-            f" are allowed (set by ABLATION_MAX_MB). {advice}"
+            f"{sentence_start} would need about {needed_bytes / 2**20:,.0f} MB; at most"
+            f" {max_mb():,} MB are allowed (set by ABLATION_MAX_MB). {advice}"
         )
 
 
-def room_for(needed: int, sentence_start: str) -> AbstractContextManager[None]:
-    """Return a context to hold a run of so many bytes; large runs wait, too large ones raise.
+def room_for(needed_bytes: int, sentence_start: str) -> AbstractContextManager[None]:
+    """Return a context to hold during a run of that size; large runs wait, too large ones raise.
 
     Raises:
         MemoryLimitError: It would need more than a run may use; nothing is allocated yet.
     """
-    check_memory(needed, sentence_start)
-    if needed <= HEAVY:
+    check_memory(needed_bytes, sentence_start)
+    if needed_bytes <= HEAVY:
         return nullcontext()
     return hold_lock(_heavy_run, "waiting for another large run on this server")
 
 
 def iterate_rows(n_rows: int, width: int) -> Iterator[slice]:
-    """Yield slices that cover n_rows, of about PIECE numbers each at this width."""
+    """Yield slices that cover n_rows in order, with about PIECE numbers (rows × width) in each."""
     step = max(1, PIECE // max(1, width))
     yield from (slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step))
 
@@ -103,11 +103,9 @@ class Grown:
     def give_back(self, extra: int = 128 << 20) -> bool:
         """Have glibc give back freed memory after growth by `extra` bytes; return whether it did.
 
-        Otherwise every thread that made a large pass keeps what it freed: a few users with deep
-        models left 4 GB. Without glibc this does nothing.
-
-        Args:
-            extra: Bytes by which the process must have grown.
+        Growth is since the smallest size at earlier calls. Otherwise every thread that made a large
+        pass keeps what it freed: a few users with deep models left 4 GB. Without glibc this does
+        nothing.
         """
         now = _resident_bytes()
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if now > self.least + extra else None

@@ -31,7 +31,7 @@ class Menu(dict[str, Part]):
     def register(
         self, key: str, *, label: str, help: str, **facts: Any
     ) -> Callable[[Entered], Entered]:
-        """Return a decorator that adds a function or class; facts become its attributes."""
+        """Return a decorator that adds its object under a key; facts become its attributes."""
 
         def enter(part: Entered) -> Entered:
             self.add(key, part, label=label, help=help, **facts)
@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add an entry under a key (by default the key itself); facts become its attributes.
+        """Add `part` under a key, or the key itself without one; facts become its attributes.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.
@@ -56,7 +56,7 @@ class Menu(dict[str, Part]):
         self._words[key] = (label, help)
 
     def arrange(self, keys: str) -> None:
-        """Put the parts into the order of these keys, "a b c"; ValueError unless all are named.
+        """Reorder the entries like `keys`, "a b c"; ValueError unless these are all its keys.
 
         Raises:
             ValueError: A key is missing, or is none of this menu.

@@ -37,7 +37,7 @@ def new_owner() -> str:
 
 
 def is_alive(owner: str, heartbeat: float, now: float) -> bool:
-    """Return whether an owner still works: by its process here, by its heartbeat anywhere.
+    """Return whether an owner works, by its heartbeat and, on this machine, its process.
 
     Args:
         owner: A name from new_owner().
@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions torch, numpy, python and code.
+    """Return the versions torch, numpy, python and code (the git commit).
 
     code: the commit, with "-dirty" for changed files, or "unknown".
     """

@@ -28,7 +28,7 @@ def report_to(watcher: Watcher) -> Iterator[None]:
 
 
 def report_progress(share: float | None, description: str) -> None:
-    """Report a share that is done (None: unknown) and a description to the watcher."""
+    """Report a share (0 to 1) that is done, None if unknown, to the watcher, if there is one."""
     watcher = _watcher.get()
     if watcher is not None:
         watcher(share, description)
@@ -36,14 +36,14 @@ def report_progress(share: float | None, description: str) -> None:
 
 @contextmanager
 def report_as(share: float, description: str) -> Iterator[None]:
-    """Report this share for everything inside the context, instead of its own progress."""
+    """Report this share and description for everything inside, instead of its own progress."""
     watcher = _watcher.get()
     with report_to(lambda *_: watcher and watcher(share, description)):
         yield
 
 
 def track(items: Iterable[T], n: int, description: str) -> Iterator[T]:
-    """Yield the items and report, after each, the share of n that is done."""
+    """Yield the items and report, after each, the share of n > 0 that is done."""
     for done, item in enumerate(items, 1):
         yield item
         report_progress(done / n, description)

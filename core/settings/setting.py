@@ -59,7 +59,7 @@ class Setting:
     read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
-        """Describe the allowed values: "one of …", "on or off", "a number from … to …"."""
+        """Describe the allowed values: "one of" keys, "on or off", "a number from … to …"."""
         if self.menu:
             return "one of " + ", ".join(self.menu)
         if self.kind is bool:
@@ -80,7 +80,7 @@ class Setting:
         return f"one of {len(entries)} entries, such as {', '.join(nearest)}"
 
     def check(self, name: str, value: Any) -> Any:
-        """Return the value in the setting's type; ConfigError about `name` if it is not allowed."""
+        """Check a value; return it in the setting's type, or raise ConfigError about `name`."""
         kind: Any = self.kind
         if kind in (int, float):
             any_number: Any = numbers.Integral if kind is int else numbers.Real
@@ -99,7 +99,7 @@ class Setting:
         return kind(value) + 0.0 if kind is float else kind(value)  # -0.0 is 0
 
     def read(self, name: str, text: str) -> Any:
-        """Parse a value from a link's text. Raises ConfigError for an invalid one."""
+        """Parse and check a value from a link's text; ConfigError about the link if invalid."""
         value: Any = text
         try:
             if self.kind is bool:
@@ -118,7 +118,7 @@ class Setting:
             raise ConfigError(name, words) from None
 
     def describe_change(self, value: Any) -> str:
-        """Describe a change to this value: "− norm", "8 heads", "d_model 128"."""
+        """Describe a change to this value: "− norm" if none or off, "8 heads", "d_model 128"."""
         if self.kind is bool:
             return f"{'+' if value else '−'} {self.short}"
         if self.menu:
@@ -137,7 +137,7 @@ class Setting:
         return f"{self.short} {self.write(value)}"
 
     def show(self, value: Any) -> str:
-        """Format a value for the screen: a label, "1,600" or "0.0003"."""
+        """Format a value for the screen, without a unit: a label, "on", "1,600" or "0.0003"."""
         if self.menu:
             return self.menu.label(value)
         if self.kind is int:
@@ -154,7 +154,7 @@ class Setting:
 def setting(
     default: Any, label: str, help: str, *, group: str, kind: type | None = None, **bounds: Any
 ) -> Any:
-    """Return a dataclass field with a Setting.
+    """Return a dataclass field with a Setting; bounds: its other fields, such as low and high.
 
     Args:
         default: Default value.
@@ -192,7 +192,7 @@ class Settings:
         self._check_together()
 
     def _check_each(self) -> None:
-        """Fill in values that follow others, then check each by itself (ConfigError)."""
+        """Replace None, in self, by values that follow others; check each value (ConfigError)."""
         values = self.__dict__
         for name, definition in self._in_order():
             if values[name] is None and definition.follows:
@@ -210,12 +210,12 @@ class Settings:
         """Raise ConfigError where values that are valid alone cannot be combined."""
 
     def follows(self, name: str) -> bool:
-        """Return whether a setting has the value that it derives from other settings."""
+        """Return whether a value equals that derived from others; False if it is not derived."""
         follows = self.settings()[name].follows
         return follows is not None and bool(getattr(self, name) == follows(self))
 
     def choices(self, name: str) -> list[str]:
-        """Return the entries of a setting's menu; [] without one.
+        """Return the keys of a setting's menu, in order; [] without one.
 
         Subclasses leave out entries that their other settings rule out.
         """
@@ -251,7 +251,7 @@ class Settings:
 
     @classmethod
     def values(cls, params: Mapping[str, str]) -> tuple[dict[str, Any], list[ConfigError]]:
-        """Parse each value of a link by itself; return {name: value}, and a list of ConfigError."""
+        """Parse a link's known values; return the valid by name, and ConfigErrors for the rest."""
         values: dict[str, Any] = {}
         problems: list[ConfigError] = []
         for name, definition in cls.settings().items():
@@ -263,7 +263,7 @@ class Settings:
         return values, problems
 
     def write(self, names: Collection[str] = ()) -> dict[str, str]:
-        """Return link parameters, as text: values not default or derived, and those in `names`.
+        """Return link parameters: values that are not default or derived, and those in `names`.
 
         Args:
             names: Names that are written in any case.
@@ -280,7 +280,7 @@ class Settings:
 
 
 def setting_like(kind: type[Settings], name: str, default: Any, **changes: Any) -> Any:
-    """Return a field like that of another settings class, with another default and changes."""
+    """Return a field like one of another settings class; `changes` are fields of Setting."""
     return dataclasses.field(
         default=default, metadata={"setting": dataclasses.replace(kind.settings()[name], **changes)}
     )

@@ -14,14 +14,17 @@ def head_name(layer: int, head: int) -> str:
 
 
 def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
-    """Explain the label of a head by an example that a model of this size has."""
+    """Return an example of a head's label, such as "L2H3: layer 2, head 3, numbered from 1"."""
     layer = min(2, n_layers)
     head = min(3, n_heads)
     return f"L{layer}H{head}: layer {layer}, head {head}, numbered from 1"
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number with so many significant digits: "12,300", "7.5 × 10³⁶"; NaN: "undefined"."""
+    """Format a number with so many significant digits; powers of ten from 10⁷ or below 10⁻⁴.
+
+    "12,300", "7.5 × 10³⁶"; NaN is "undefined".
+    """
     if math.isnan(value):
         return "undefined"
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
@@ -34,7 +37,7 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def fixed(value: float, digits: int = 2) -> str:
-    """Format a number with so many decimals, with "−" for minus; "undefined" for NaN."""
+    """Format a number with so many decimals: "−1.50", "12300.00"; "undefined" for NaN."""
     if math.isnan(value):
         return "undefined"
     text = f"{value:.{digits}f}"
@@ -42,7 +45,7 @@ def fixed(value: float, digits: int = 2) -> str:
 
 
 def format_aligned(values: Iterable[float], digits: int = 3) -> list[str]:
-    """Format a column with equal decimals, unless its largest is below 0.001 or from 100,000."""
+    """Format a column with equal decimals; by number() if the largest is < 0.001 or ≥ 100,000."""
     values = list(values)
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     if not 1e-3 <= largest < 1e5:
@@ -63,7 +66,7 @@ def capitalise(text: str) -> str:
 
 
 def count(n: int, singular: str, plural: str = "") -> str:
-    """Format a number of things: "1 token", "2 tokens", "3 passes"."""
+    """Format a number of things: "1 token", "2,000 tokens"; plural: singular + "s" unless given."""
     return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
@@ -84,7 +87,7 @@ def distinct(labels: Iterable[str]) -> list[str]:
 
 
 def shorten(value: object, width: int = 40) -> str:
-    """Format a given value for a sentence: quoted if text, one line, printable, short."""
+    """Format a value for a sentence: text in “…”, printable, cut to `width` characters and "…"."""
     if isinstance(value, int) and abs(value) >= 10**width:
         return f"a number with more than {width} digits"
     try:
