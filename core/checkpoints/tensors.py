@@ -64,12 +64,12 @@ def check_room(parameters: int, n_words: int, file: str, check: Check | None) ->
         check(size_of(parameters, n_words))
 
 
-def read_shapes(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[str, Stored]:
-    """Read the names and shapes of the tensors in safetensors files, but not their values.
+def read_shapes(paths: Sequence[Path], ignored_endings: tuple[str, ...] = ()) -> dict[str, Stored]:
+    """Read names and shapes of the tensors in safetensors files, but not their values.
 
     Args:
         paths: The parts of one model.
-        ignored: Endings of names that are left out.
+        ignored_endings: Endings of names that are left out.
 
     Returns:
         Name without wrappers to tensor.
@@ -101,7 +101,7 @@ def read_shapes(paths: Sequence[Path], ignored: tuple[str, ...] = ()) -> dict[st
             ) from None
         for key, (shape, kind) in shapes.items():
             name = ".".join(part for part in key.split(".") if part not in WRAPPERS) or key
-            if name.endswith(ignored):
+            if name.endswith(ignored_endings):
                 continue
             if kind not in FLOATS:
                 raise CheckpointError(

@@ -54,7 +54,7 @@ class Tokens(Protocol):
         """Tokens of the model, in the order of their ids."""
 
     def encode(self, text: str) -> Encoded:
-        """Encode a text; unknown words are listed once per occurrence, and no token is added."""
+        """Encode a text: ids, a label for each, and words that are unknown or left out."""
 
     def label(self, token: int) -> str:
         """Return the text of a token id, as shown on screen."""

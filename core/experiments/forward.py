@@ -272,7 +272,7 @@ def run_recorded(
     tokens: Iterable[str],
     n_real: int,
     machine: Machine,
-    weights: str,
+    weights_caption: str,
     real: torch.Tensor | None = None,
     edits: Sequence[Edit] = (),
     dropout: bool = False,
@@ -286,7 +286,7 @@ def run_recorded(
         tokens: The same as text.
         n_real: Number of tokens that are not padding.
         machine: Device and precision of the model.
-        weights: Description of its weights, for a picture.
+        weights_caption: Description of its weights, for a picture.
         real: Which ids are not padding: bool (1, T), or None for all.
         edits: As for trace().
         dropout: Whether dropout acts.
@@ -321,7 +321,7 @@ def run_recorded(
         output=output[0].float().cpu(),
         allowed=square_mask(model.attention_mask(ids, real), ids.shape[1]),
         timing=timing,
-        weights=weights,
+        weights=weights_caption,
         dropout=dropout,
         kind=kind,
         softmax=tuple(softmax),

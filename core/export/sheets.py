@@ -54,9 +54,9 @@ def slug(name: str, number: int | None = None) -> str:
 
 
 def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
-    """Write a table as CSV to a path and return ""; without a path, return the text.
+    """Write a table as CSV, formulas escaped, to a path and return ""; else return the text.
 
-    Without index. Formulas are made harmless by escape_formula().
+    Without index.
     """
     renamed = table.rename(columns=escape_formula)
     quoting: Literal[0, 2] = csv.QUOTE_MINIMAL

@@ -152,7 +152,7 @@ def has_two_groups(values: Iterable[float], learnt_from: float) -> bool:
 
 
 def find_learnt(values: Values, learnt_from: float) -> set[int]:
-    """Return the seeds with an accuracy of learnt_from or more; diverged runs (NaN) have not."""
+    """Return the seeds with an accuracy of learnt_from or more; never a diverged run (NaN)."""
     return {seed for seed, value in values.items() if value >= learnt_from}
 
 
@@ -196,7 +196,7 @@ class Looked(NamedTuple):
 def compare_in_looks(
     several: Mapping[Key, tuple[Values, Values]], facts: Facts, looks: Sequence[int]
 ) -> Looked:
-    """Compare models with more seeds at each look, where the look before is undecided.
+    """Compare models of one task in looks, each with more seeds for those that are undecided.
 
     A look is complete when all undecided models and their baselines have ended on its seeds. One
     that is not complete is shown only if it is the first. Models that diverged on too many seeds
@@ -331,7 +331,9 @@ NO_NOISE = Noise()
 
 
 def measure_noise(values: Values, base: Values, answers: int, comparisons: int = 1) -> Noise:
-    """Measure the noise of values − base, accuracies by seed; NaN for fewer than three seeds.
+    """Measure the noise of values − base, shares by seed: spread, smallest effect, seeds needed.
+
+    NaN for fewer than three seeds.
 
     Args:
         values: Accuracies of a model by seed.

@@ -137,7 +137,7 @@ class Timing:
 
 
 def time_median(call: Callable[[], object], torch_device: str, runs: int) -> Timing:
-    """Return the median milliseconds of so many runs of a call, as a Timing; no warm-up."""
+    """Run a call so many times, without warm-up; return the median milliseconds as a Timing."""
     took = statistics.median(time_call(call, torch_device)[1] for _ in range(runs))
     return Timing(took, runs, datetime.now(UTC))
 

@@ -20,15 +20,15 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Tabulate attention from marked queries to their keys: head (from 1), value, uniform.
+    """Tabulate heads' attention from marked queries to their keys: head, value and uniform.
 
-    The weights of a query on all its marked keys are added up; `value` is the mean over queries.
-    `uniform` is the same for attention spread evenly over all visible keys.
+    Heads are from 1. The weights of a query on all its marked keys are added up; `value` is the
+    mean over queries. `uniform` is the same for attention spread evenly over all visible keys.
 
     Args:
         p: The recorded pass.
         layer: Index of the layer, from 0.
-        pairs: (query, key) token indices, from 0.
+        pairs: (query, key) token indices, from 0; at least one.
     """
     readers: dict[int, list[int]] = {}
     for reader, other in pairs:

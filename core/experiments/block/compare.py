@@ -44,7 +44,7 @@ def mean_similarity(matrix: torch.Tensor) -> float:
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
-    """Tabulate the outputs of several models, compared with that of the first, the baseline.
+    """Tabulate outputs: variant, parameters, statistics, and distance, direction to the first.
 
     Each pass is requested once and released, so a mapping may compute it on access.
 

@@ -274,7 +274,7 @@ def rounding_decides_from(
     real: torch.Tensor | None,
     order: list[int],
 ) -> int | None:
-    """Make the model float64; return the first pass (0: input) with float32 off by ROUNDING.
+    """Make the model float64; return the first pass (0: input) where float32 is off by ROUNDING.
 
     None if there is none. Off: by the norm of the difference, relative to the float64 stream.
 

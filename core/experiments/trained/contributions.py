@@ -75,9 +75,9 @@ def contributions(
     wrong: torch.Tensor,
     cuts: tuple[Cut, ...] = (),
 ) -> torch.Tensor:
-    """Return each part's contribution to each logit difference: float32 (parts, Q), on the CPU.
+    """Return each part's contribution to logits[right] − logits[wrong]: float32 (parts, Q).
 
-    The sum over parts is logits[right] − logits[wrong] before a soft-cap.
+    On the CPU. They sum to that difference before a soft-cap.
 
     Args:
         model: The model.

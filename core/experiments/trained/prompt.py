@@ -64,7 +64,7 @@ class Flip:
 
 
 def flip(opened: Opened, layer: int, head: int) -> Flip:
-    """Compare predictions at the verb of TEXT with and without a head; indices from 0."""
+    """Compare was/were after TEXT, and accuracy, with and without a head (indices from 0)."""
     questions = bench(opened)
     cut = Cut(layer, "head", head)
     text = read(opened, TEXT)

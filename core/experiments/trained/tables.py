@@ -57,7 +57,7 @@ def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = 
 
 
 def rank_effects(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """Tabulate all effects of a sweep; parts with the greatest loss in logit difference first.
+    """Tabulate change (measured − baseline) by part and effect, by loss of logit difference.
 
     Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
     high, p (Holm over all parts).
@@ -138,10 +138,10 @@ class Reading:
 
 
 def attention_to_subject(bench: Bench) -> list[Reading]:
-    """Return each head's Reading of subjects across a distractor, strongest first; [] if none.
+    """Return each head's attention to the subject across a distractor noun; [] if there is none.
 
-    Attention from the verb and from the word before it, averaged over those questions; the
-    strongest head first. [] without such questions.
+    Readings, strongest first: attention from the verb and from the word before it, averaged over
+    the questions that have a distractor noun before the verb.
     """
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):

@@ -93,7 +93,7 @@ def describe_rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
 
 
 def models_at_edge(plan: Plan, names: Mapping[Key, str]) -> list[str]:
-    """List models whose best rate is at the edge of those tried on most seeds; else []."""
+    """List models whose best rate, on most seeds, is the least or greatest tried; [] for none."""
     edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]

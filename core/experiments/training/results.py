@@ -76,7 +76,7 @@ def steps_to(rows: list[Row], accuracy: float) -> float:
 def scores(
     runs: Runs, plan: Plan, name: str, step: int | None = None, field: str = "accuracy"
 ) -> dict[int, float]:
-    """Return a model's value at a step (None: each last) by seed; NaN if diverged or missing."""
+    """Return a model's value by seed at a step (None: newest); NaN if diverged or missing."""
     runs_by_seed = {seed: runs[name, seed] for seed in plan.seeds}
     values = {
         seed: last_value(rows, field) if step is None else value_at(rows, step, field)
@@ -88,7 +88,7 @@ def scores(
 
 
 def mean_accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) -> Interval:
-    """Return a model's mean accuracy (share) over seeds that did not diverge, at a step or last."""
+    """Return a model's mean accuracy (share) over seeds not diverged, at a step (None: newest)."""
     return interval(scores(runs, plan, name, step).values(), RANGE)
 
 

@@ -34,12 +34,12 @@ class Reading:
 
 
 def untrained(state: State) -> State:
-    """Return the state of the same training before its first step."""
+    """Return a new state of the same training, with its seed, before the first step."""
     return start(state.config, state.training, state.seed, state.machine)
 
 
 def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
-    """Run a model in training on one sequence (T,) and its targets; return a Reading."""
+    """Run a training's model on one sequence (T,): its answers, which are right, and attention."""
     learnt = task[state.training.task]
     machine = state.machine
     device = machine.torch_device

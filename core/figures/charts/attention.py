@@ -11,9 +11,9 @@ from core.figures.spec import BASE, Drawn, number_axis, spec
 
 @spec
 def arcs() -> Drawn:
-    """Draw marked pairs of tokens as arcs over the sentence.
+    """Draw pairs of tokens as arcs over a sentence; columns: arc, pair, x, y, step; and x, word.
 
-    Columns: arc, pair, x, y, step (of each arc's points); and of the labels: x, word.
+    A row is a point of an arc, or a label: x, word.
     """
     arc = (
         BASE.transform_filter("datum.word == null")

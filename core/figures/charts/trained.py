@@ -11,9 +11,10 @@ from core.figures.spec import BASE, Drawn, number_axis, spec, word_axis
 
 @spec
 def next_words(title: str) -> Drawn:
-    """Draw bars of probability (0 to 1) per token and variant, with a tick for sampling's.
+    """Draw bars by token: columns label, word, token, variant, probability, chance.
 
-    Columns: label (the token), word, token, variant, probability, chance (of being sampled).
+    The bar is the probability (0 to 1) per token (label) and variant, the tick the chance of being
+    sampled.
     """
     y = word_axis(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
@@ -75,9 +76,9 @@ def ranking(title: str) -> Drawn:
 
 @spec
 def with_and_without(title: str, decades: int = 0) -> Drawn:
-    """Draw a point with interval for each part (label) and `how`, in the given order.
+    """Draw points with interval: columns label, how, value, low, high, seeds, p, reference.
 
-    Columns: label, how, value, low, high, seeds, p, reference (of the baseline). The axis is
+    One for each part (label) and `how`, in the given order; reference: of the baseline. The axis is
     logarithmic over `decades` from 1 on, or linear if that is 0.
     """
     y = alt.Y(
@@ -128,10 +129,10 @@ def with_and_without(title: str, decades: int = 0) -> Drawn:
 
 @spec
 def by_distance(names: tuple[str, ...]) -> Drawn:
-    """Draw a line per name over distances, distinguished by dash, shape and end label.
+    """Draw lines over distances: columns distance, line, value, low, high, n, seeds, p, end, at.
 
-    Reads distance, line (a name), value (accuracy, 0 to 1), low, high, n, seeds, p; end (the name,
-    at the last distance, at height `at`). The first name has the baseline's colour.
+    A line per name, distinguished by dash, shape and end label; value: accuracy, 0 to 1; end: the
+    name, at the last distance, at height `at`. The first name has the baseline's colour.
     """
     dashes = [[int(length) for length in dash.split()] or [1, 0] for dash in DASHES[: len(names)]]
     scale = alt.Scale(domain=list(names), range=[BASELINE, *VARIANTS][: len(names)])
