@@ -121,7 +121,7 @@ def _open_cached(member: str, seed: int, digest: str) -> Opened:
 
 
 def open_cached(member: str, seed: int) -> Opened:
-    """Return a member, shared and not to be modified, from a cache of 64. Raises as open_member."""
+    """Return a member, cached and not to be modified; CheckpointError if missing or changed."""
     return _open_cached(member, seed, list_shipped().get((member, seed), ""))
 
 
@@ -146,13 +146,13 @@ def _names_by_config() -> dict[Config, str]:
 
 
 def member_of(config: Config) -> str | None:
-    """Return the member with these settings, seed, padding and dropout apart; None if none."""
+    """Return the member with these settings, ignoring seed, padding, dropout; None if none."""
     return _names_by_config().get(strip_config(config))
 
 
 @lru_cache(maxsize=4096)
 def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
-    """Return the shape of each weight of a config's model."""
+    """Return {name: shape} of the weights of a config's model with the family's vocabulary."""
     return {
         name: tuple(x.shape)
         for name, x in build_blank_model(config, vocabulary()).state_dict().items()
@@ -160,7 +160,7 @@ def _weight_shapes(config: Config) -> dict[str, tuple[int, ...]]:
 
 
 def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
-    """Return whether `baseline` has the config's init and all its weights in their shapes.
+    """Return whether `baseline` has the same init and every weight of `config` in its shape.
 
     The baseline may have more weights. How weights were drawn does not matter otherwise.
     """

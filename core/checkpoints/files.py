@@ -35,10 +35,10 @@ _one_download = threading.Lock()
 
 
 def model_folders() -> dict[str, Path]:
-    """Return the folder of every model by folder name, the shipped model ("legal") first.
+    """Return {name: folder} of models in models/ and ABLATION_MODELS, the shipped one first.
 
-    Looks in models/ and in the folder named by ABLATION_MODELS, which wins where names are equal. A
-    folder without config.json, or that cannot be read, is left out.
+    ABLATION_MODELS wins where names are equal. A folder without config.json, or that cannot be
+    read, is left out.
     """
     places = [
         ROOT,
@@ -54,7 +54,7 @@ def model_folders() -> dict[str, Path]:
 
 
 def _list_folder(folder: Path) -> list[Path]:
-    """List a folder in order; empty if it cannot be read."""
+    """List the entries of a folder, sorted; [] if it cannot be read."""
     try:
         return sorted(folder.iterdir())
     except OSError:
@@ -71,12 +71,12 @@ def last_written(folder: Path) -> float:
 
 
 def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Open the model in a folder or a file's; `check` gets its size in bytes first, may raise.
+    """Open the model in a folder or a file's folder; `name` names a GPT-2, `check` may refuse.
 
     Args:
         folder: The folder, or a file in it.
         name: Name on screen of a model that brings none; "" for the folder's name.
-        check: Called before the weights are read.
+        check: Called with the model's bytes before the weights are read; may raise.
 
     Raises:
         CheckpointError: The folder holds no model, or cannot be read.
@@ -98,7 +98,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
 
 
 def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
-    """Open the model in uploaded files (file name to content); others are ignored.
+    """Open the model in uploaded files, {name: content}; CheckpointError if there is none.
 
     Its name is the one in config.json, or "GPT-2". Raises as from_folder.
     """
@@ -111,7 +111,7 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
 
 
 def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opened:
-    """Open the model in these files, {name: path}, by its config.json; ignore other files."""
+    """Open the model in {file name: path} as config.json says; `name` names a GPT-2."""
     weights = _find_weights(files)
     if native.SETTINGS not in files:
         raise CheckpointError(
@@ -136,10 +136,7 @@ def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opene
 
 
 def _find_weights(files: dict[str, Path]) -> list[Path]:
-    """Return the file of a model's weights, or all its shards in order.
-
-    Raises CheckpointError if one is missing.
-    """
+    """Return [weights file], or all shards in order; CheckpointError if missing or ambiguous."""
     weights = [path for path in files.values() if path.suffix == ".safetensors"]
     if not weights:
         for name, path in files.items():
@@ -172,7 +169,7 @@ def _find_weights(files: dict[str, Path]) -> list[Path]:
 
 
 def list_needed_files(names: Collection[str]) -> list[str]:
-    """List the files a model needs: settings and weights, even if not in `names`, and tokenizer."""
+    """List settings and weights, even if not in `names`, and those tokenizer files that are."""
     parts = sorted(name for name in names if PART.fullmatch(name))
     weights = parts if parts and native.WEIGHTS not in names else [native.WEIGHTS]
     tokenizer = (
@@ -182,16 +179,15 @@ def list_needed_files(names: Collection[str]) -> list[str]:
 
 
 def cache_folder() -> Path:
-    """Return the folder of downloaded models, below XDG_CACHE_HOME or ~/.cache."""
+    """Return the folder for downloads, below XDG_CACHE_HOME or ~/.cache; it may not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
 
 def from_hub(name: str, check: Check | None = None) -> Opened:
-    """Download a Hub model's newest revision by its ID and open it; CheckpointError on failure.
+    """Download a Hub model by its ID, and open it; CheckpointError, MemoryLimitError if large.
 
     One at a time: waits up to 10 s for its turn. Only the files that are needed are downloaded,
-    after a look at their size. The operator's token is sent only with ABLATION_HUB_TOKEN=1. Raises
-    as from_folder.
+    after a look at their size. The operator's token is sent only with ABLATION_HUB_TOKEN=1.
     """
     try:
         from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
@@ -224,7 +220,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
 
 
 def _download(name: str) -> Path:
-    """Download the needed files of a model's newest revision, and return their folder."""
+    """Download a model's needed files; return their folder. CheckpointError if one is missing."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
@@ -247,9 +243,9 @@ def _download(name: str) -> Path:
 
 
 def _make_room(name: str, size: int) -> None:
-    """Delete the oldest-used downloads except `name` until `size` more bytes fit.
+    """Delete longest unused downloads, not `name`, until `size` bytes fit in ABLATION_HUB_MB.
 
-    The limit for all downloads is ABLATION_HUB_MB; MemoryLimitError if `size` alone is above it.
+    MemoryLimitError if `size` alone is above this limit.
     """
     from huggingface_hub import scan_cache_dir
 

@@ -69,7 +69,7 @@ def read(
     name: str = "GPT-2",
     check: Check | None = None,
 ) -> Opened:
-    """Open a GPT-2 from the content of its config.json and its weight files.
+    """Open a GPT-2 from config.json's content, weights and tokenizer; else CheckpointError.
 
     Args:
         settings: Content of config.json.

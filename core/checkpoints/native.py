@@ -92,11 +92,9 @@ def _describe_training(state: State) -> dict[str, Any]:
 
 
 def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None = None) -> Opened:
-    """Open a model of this lab from the content of its config.json and its weight files.
+    """Open a model of this lab from config.json's content and weight files; CheckpointError.
 
-    Raises:
-        CheckpointError: It is anything else.
-        MemoryLimitError: It is too large.
+    MemoryLimitError if it is too large.
     """
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))
@@ -144,10 +142,7 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
-    """Build a model with the weights in safetensors files that use core's names.
-
-    Raises CheckpointError for weights that are missing, unexpected or misshaped.
-    """
+    """Build a model with the weights of files in core's names; CheckpointError unless all fit."""
     tensors = read_shapes(weights)
     positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
     model = build_blank_model(config, vocabulary, positions[0] if len(positions) == 2 else 0)

@@ -40,10 +40,7 @@ class Stored:
 
 
 def check_bytes(needed_bytes: int, sentence_start: str) -> None:
-    """Raise MemoryLimitError if a model, or a file, has more bytes than ABLATION_MAX_MB allows.
-
-    sentence_start: what stands before its size in the message, as "These files are".
-    """
+    """Raise MemoryLimitError, "{sentence_start} … MB; …", for more bytes than ABLATION_MAX_MB."""
     if needed_bytes > max_mb() << 20:
         limit = f"the limit for a model is {max_mb():,} MB (set by ABLATION_MAX_MB)"
         raise MemoryLimitError(f"{sentence_start} {needed_bytes / 2**20:,.0f} MB; {limit}.")
@@ -65,7 +62,7 @@ def check_room(parameters: int, n_words: int, file: str, check: Check | None) ->
 
 
 def read_shapes(paths: Sequence[Path], ignored_endings: tuple[str, ...] = ()) -> dict[str, Stored]:
-    """Read names and shapes of the tensors in safetensors files, but not their values.
+    """Read tensors' names and shapes, not values; CheckpointError unless safetensors of floats.
 
     Args:
         paths: The parts of one model.

@@ -94,7 +94,7 @@ class Words:
         return encoded
 
     def token_id(self, word: str) -> int | None:
-        """Return the token id of a word, as typed or in lower case; None if it is unknown."""
+        """Return the id of a word, as typed or in lower case; None if unknown or padding."""
         return next(
             (
                 self._number[form]
@@ -124,7 +124,7 @@ class Pieces:
         return Encoded(ids, [self.label(token) for token in ids], [], [])
 
     def label(self, token: int) -> str:
-        """Return a token's text, with spaces shown as ␣ and line breaks as ↵."""
+        """Return a token id's text, with ␣, ↵; as in the vocabulary for part of a character."""
         text = self.tokenizer.decode([token], skip_special_tokens=False)
         if not text.strip("\N{REPLACEMENT CHARACTER}") and token < len(self.vocabulary):
             text = self.vocabulary[token]  # a part of a character, or nothing that shows
@@ -132,7 +132,7 @@ class Pieces:
 
 
 def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read a GPT-2 tokenizer; also return sentences on added tokens that the model lacks.
+    """Read a GPT-2 tokenizer of `words` tokens, and notes on others; CheckpointError if invalid.
 
     Args:
         files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
@@ -215,10 +215,7 @@ def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
 
 
 def _merge_files(files: Mapping[str, Path], words: int) -> dict[str, Any]:
-    """Build the content of a tokenizer.json from vocab.json and merges.txt.
-
-    Raises CheckpointError.
-    """
+    """Build a tokenizer.json's content from vocab.json and merges.txt; CheckpointError if bad."""
     if not set(VOCABULARY) <= set(files):
         raise CheckpointError(
             f"{TOKENIZER} is missing. It defines the {words:,} tokens of this GPT-2. "
