@@ -38,7 +38,7 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Generate a text's continuation (cached): the vocabulary, and Steps with logits None.
+    """Continue a text with weights of a kind (cached): vocabulary, and Steps with logits None.
 
     Args:
         config: Settings of the model.
@@ -130,7 +130,7 @@ class Pass:
         )
 
     def allowed_in(self, layer: int) -> torch.Tensor:  # -> bool (T, T)
-        """Return which keys each query may see in a layer (from 0), by mask and window."""
+        """Return which keys a query may see in a layer (from 0), by mask, padding and window."""
         return restrict_to_window(self.allowed, self.config.window_in(layer))
 
     def head_name(self, layer: int, head: int) -> str:
@@ -226,10 +226,7 @@ def look_up_words(kind: str, words: Sequence[str]) -> tuple[tuple[str, ...], lis
 def encode_tokens(
     tokens: Sequence[str], padding: int, device: str
 ) -> tuple[tuple[str, ...], torch.Tensor, torch.Tensor | None]:
-    """Encode a text with `padding` PADs after it: vocabulary, ids (1, T), real (1, T) or None.
-
-    Raises ValueError for a text without tokens.
-    """
+    """Encode a text and padding: words, ids (1, T), real (1, T) or None; ValueError if empty."""
     if not tokens:
         raise ValueError("text is empty; type at least one word.")
     padded = (*tokens, *[PAD] * padding)
@@ -252,7 +249,7 @@ def _run(
     kind: str,
     weights_config: Config,
 ) -> Pass:
-    """Run one recorded pass (cached)."""
+    """Run a text through a config's model and record every site (cached); see forward()."""
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(
         config, len(padded), len(look_up_words(kind, vocabulary(list(tokens)))[0]), machine.dtype

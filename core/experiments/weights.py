@@ -183,7 +183,7 @@ def _check_available(kind: str, config: Config) -> None:
 
 
 def _describe_changes(config: Config) -> str:
-    """Describe how a config differs from the trained baseline: "without norm" or the like."""
+    """Describe a config's difference from the baseline: "without norm", "with all components"."""
     names = name_of(difference(family.strip_config(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
     put = [name for name in names if name[:2] != "− "]

@@ -20,7 +20,7 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Tabulate heads' attention from marked queries to their keys: head, value and uniform.
+    """Tabulate attention on marked keys, mean over marked queries: head, value, uniform.
 
     Heads are from 1. The weights of a query on all its marked keys are added up; `value` is the
     mean over queries. `uniform` is the same for attention spread evenly over all visible keys.
@@ -93,10 +93,7 @@ def weight_table(p: Pass) -> pd.DataFrame:
 
 
 def vary_head_count(config: Config) -> dict[int, Config | None]:
-    """Return {heads: config of the same width} for HEADS; None where heads do not divide it.
-
-    RoPE is dropped where it does not fit.
-    """
+    """Return {heads: config} for HEADS; None unless they divide d_model; no RoPE if unfit."""
     configs: dict[int, Config | None] = {}
     for number in HEADS:
         try:
@@ -109,7 +106,7 @@ def vary_head_count(config: Config) -> dict[int, Config | None]:
 
 
 def measure_heads(p: Pass, layer: int) -> pd.DataFrame:
-    """Tabulate means over real queries: head (from 1), meter (entropy, distance, …), value.
+    """Tabulate head (from 1), meter (entropy, distance, self, uniform), value: mean of queries.
 
     entropy in bits; distance: how many tokens away it looks on average (weighted mean of |query −
     key|); self: the weight on the token itself; uniform: the entropy of uniform attention over all
@@ -153,10 +150,9 @@ class Step:
 
 
 def list_head_steps(p: Pass, layer: int, head: int) -> list[Step]:
-    """List the steps of a head, from queries to output projection, each with its matrix.
+    """List a head's steps with their matrices, queries to output; layer and head are from 0.
 
-    Layer and head are from 0. Raw scores are recomputed from q and k; everything else is what the
-    model itself computed.
+    Raw scores are recomputed from q and k; everything else is what the model itself computed.
     """
     c = p.config
     sites = p.sites

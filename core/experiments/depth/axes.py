@@ -43,7 +43,7 @@ def _menu_axis(field: str, *first: str) -> Axis:
 
 
 def _switch_axis(field: str) -> Axis:
-    """Return an axis with the entries on and off of a switch."""
+    """Return an axis with the entries on and off of a switch, neither chosen by default."""
     definition = Config.settings()[field]
     words = {"on": definition.short, "off": f"no {definition.short}"}
     return Axis(definition.label, {"on": {field: True}, "off": {field: False}}, words)
@@ -55,7 +55,7 @@ def _number_axis(
     first: tuple[str, ...] = (),
     words: tuple[str, ...] = (),
 ) -> Axis:
-    """Return an axis with these values of a number; a value 0 stands for a part that is missing.
+    """Return an axis with a number's values; without `words`, 0 is labelled "no …".
 
     Args:
         field: Name of the setting.
@@ -179,10 +179,7 @@ class Axes(Settings):
 
 
 def _read_entries(axis: str, text: str) -> tuple[str, ...]:
-    """Parse the entries of an axis from text such as "pre+post", in the order of its menu.
-
-    Raises ConfigError for an unknown axis or entry.
-    """
+    """Parse entries "pre+post" of an axis, in its own order; ConfigError for unknown ones."""
     if axis not in AXES:
         raise ConfigError("grid", f"grid names {shorten(axis)}; its axes are {', '.join(AXES)}.")
     names = text.split("+") if text else []
@@ -207,7 +204,7 @@ def name_entries(axes: Iterable[str], entries: Iterable[str]) -> str:
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """Return chosen entries as text, "axis-a+b__axis-c", leaving out axes at their default."""
+    """Return every axis's entries as text, "axis-a+b__axis-c", without axes at their default."""
     return "__".join(
         f"{axis}-{'+'.join(chosen[axis])}"
         for axis in AXES

@@ -124,11 +124,11 @@ class Journey:
     )
 
     def allowed_in(self, number: int) -> torch.Tensor:  # -> bool (T, T)
-        """Return which keys each query may see in a pass (from 1), by mask and window."""
+        """Return which keys a query may see in a pass (from 1), by mask, padding and window."""
         return restrict_to_window(self.allowed, self.config.window_in(self.layers[number - 1]))
 
     def until(self, passes: int) -> "Journey":
-        """Return a copy with only the statistics before pass 1 and of the first passes."""
+        """Return a copy with statistics of the input and first passes only; patterns stay."""
         diverged = self.diverged if self.diverged is not None and self.diverged <= passes else None
         return replace(
             self, values=self.values[: passes + 1], layers=self.layers[:passes], diverged=diverged
@@ -147,7 +147,7 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run tokens through depth's passes (any n_layers); measure the stream after each (cached).
+    """Run tokens through depth's passes, not config.n_layers; measure the streams (cached).
 
     Args:
         config: Settings of the block.
@@ -163,19 +163,19 @@ def travel(
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.
     """
     machine = machine or Machine()
-    compared = compare_precision and machine.dtype == "float32"
+    check_rounding = compare_precision and machine.dtype == "float32"
     return _run(
         config.replace(n_layers=1),
         tuple(tokens),
         machine,
         depth or Depth(),
         cells_to_play,
-        compared,
+        check_rounding,
     )
 
 
 def table(journeys: dict[str, Journey]) -> pd.DataFrame:
-    """Return the statistics of all journeys as a tidy table: variant, pass, meter, value."""
+    """Tabulate all journeys' statistics: variant, pass (0: input), meter, value."""
     rows = [
         (name, layer, meter, value)
         for name, journey in journeys.items()
@@ -198,9 +198,9 @@ def _run(
     machine: Machine,
     depth: Depth,
     cells_to_play: int,
-    compared: bool,
+    check_rounding: bool,
 ) -> Journey:
-    """Run one text through many passes (cached); see travel()."""
+    """Run travel() (cached); find the pass that rounding decides, if asked and memory allows."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)
@@ -210,7 +210,7 @@ def _run(
             depth.passes_to_play(cells_to_play) if cells_to_play else depth.shown_passes.values()
         )
         if (
-            not compared or 3 * needed > max_mb() << 20
+            not check_rounding or 3 * needed > max_mb() << 20
         ):  # weights and streams of float64 take twice as much again
             return journey(model, ids, real, config, tokens, order, passes)
         streams: list[torch.Tensor] = []
@@ -228,7 +228,7 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Run a model through the blocks in `order`, one a pass; measure the stream into a Journey.
+    """Run a text through blocks in `order`; measure each stream, record attention in `passes`.
 
     Args:
         model: The model, of one block or of several.

@@ -275,10 +275,7 @@ def _describe_entropy(meter: str, journey: Journey) -> str:
 
 
 def uniform_entropy(journey: Journey) -> float:
-    """Return the entropy (bits) of uniform attention over visible keys, mean over real queries.
-
-    In the last pass before it diverged, if it did: the window may differ between layers.
-    """
+    """Return uniform attention's entropy (bits) in the last finite pass, mean of real queries."""
     index, _ = last_value(journey, "entropy")
     return journey.allowed_in(max(1, index))[: journey.n_real].sum(-1).float().log2().mean().item()
 

@@ -131,7 +131,7 @@ def norm(tensor: torch.Tensor) -> float:
 
 
 def weight_rows(model: Transformer, grads: dict[str, torch.Tensor]) -> list[tuple[int, str, float]]:
-    """Return (layer from 1, weight such as "W_Q" or "ln1 gain", norm) for each gradient."""
+    """Return (layer from 1, part: "W_Q", "ln1 gain", …, norm) of {parameter name: gradient}."""
     rows = []
     for name, gradient in grads.items():
         layer = int(name.split(".")[0])

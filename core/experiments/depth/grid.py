@@ -88,7 +88,7 @@ def simplify_config(config: Config, length: int, passes: int) -> tuple[Config, t
 
 
 def _ignore_parts_of_sublayers(simplified: _Simplified) -> None:
-    """Ignore settings of norms, attention, FFN and residuals that have no effect."""
+    """Reset, in place, settings of norms, attention, FFN and residuals that have no effect."""
     config = simplified.config
     if not (config.attention or config.ffn):
         sentence = "Without sub-layers, norm and residual scaling have no effect."
@@ -126,7 +126,7 @@ def _ignore_parts_of_sublayers(simplified: _Simplified) -> None:
 
 
 def _ignore_positions(simplified: _Simplified, length: int) -> None:
-    """Ignore settings of windows and position encodings that have no effect on such a text."""
+    """Reset, in place, settings of windows and positions without effect on such a text."""
     if simplified.config.window >= length:
         simplified.ignore("A window longer than the text has no effect.", window=0)
     config = simplified.config
@@ -201,7 +201,7 @@ class Grid:
         return shares
 
     def ends_equal(self, meter: str) -> bool:
-        """Return whether all variants end with the same value, up to float32 rounding."""
+        """Return whether finite variants end equal, up to float32 rounding; True if none is."""
         values = self.final_values(meter)
         size = self.final_values("rms" if meter == "mean" else meter)
         finite = np.isfinite(values)

@@ -101,9 +101,9 @@ for _member in members()[1:]:
 
 
 def read(path: Path = TABLE) -> pd.DataFrame:
-    """Read results/family.csv: member, how, seed, steps, meter, at, value, n.
+    """Read family.csv: member, how, seed, steps, meter, at, value, n; CheckpointError if bad.
 
-    `make family` writes it. Raises CheckpointError if it is missing or damaged.
+    `make family` writes it.
     """
     try:
         table = pd.read_csv(
@@ -122,10 +122,10 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Summarise a metric per member and how: value, low, high, difference from the baseline, p.
+    """Tabulate a metric: member, label, how, value, low, high, seeds, difference, p, clear.
 
-    Returns member, label, how, value (mean, geometric on a logarithmic axis), low, high (95 % CI of
-    the difference, placed around the baseline's value), seeds, difference, p, clear.
+    value: mean, geometric on a logarithmic axis; low, high: 95 % CI of the difference from the
+    baseline, placed around the baseline's value.
     """
     measure = compared[metric]
     onto: Callable[[float], float] = math.log if measure.logarithmic else float
@@ -202,10 +202,10 @@ def _parse_range(distances: str) -> tuple[int, int]:
 
 
 def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
-    """Compare a member with the baseline by distance, the words between subject and verb.
+    """Compare a member's accuracy with the baseline's: a row per group of distances and line.
 
-    Numbers with few sentences are grouped. Each has up to three lines: the baseline, the member
-    trained without its component, and the baseline with that removed after training.
+    Distance: words between subject and verb. Up to three lines: the baseline, the member trained
+    without its component, and the baseline with that removed after training.
 
     Returns distance, line, value, low, high, n (sentences), seeds, difference (line − baseline, a
     share), p (Holm-corrected together), clear.

@@ -219,10 +219,9 @@ def mean_difference(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero"
 
 
 def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.DataFrame:
-    """Tabulate each part's contribution to right − wrong: mean over texts with interval and p.
+    """Tabulate contributions: name, kind, layer, head (from 1), value, low, high, p, share.
 
-    Returns name, kind, layer, head (from 1), value, low, high (mean over texts, 95 % CI, Holm), p,
-    share.
+    To right − wrong: mean over texts, 95 % CI, p (Holm), share of the sum.
     """
     effects = bench_contributions(bench, cuts, mode)
     total = effects.sum(0).mean().item()

@@ -288,7 +288,7 @@ class Bench:
         return int((self.questions.real.sum(0) >= ENOUGH).sum())
 
     def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
-        """Return the mean at each position, and last the mean that later positions share.
+        """Return float32 means by position, and last one for all positions that few texts reach.
 
         Args:
             sums: over all texts, float64 (…, T, d).
@@ -393,15 +393,12 @@ def sizes(opened: Opened, q: Questions) -> tuple[int, int, int, int]:
 
 
 def _concatenate_slices(written: list[Written]) -> Sites:
-    """Concatenate the outputs of all slices."""
+    """Concatenate the outputs of all slices, site by site."""
     return {key: torch.cat([part[key] for part in written]) for key in written[0]}
 
 
 def bench(opened: Opened, texts: int = 256) -> Bench:
-    """Return a model's bench with `texts` held-out texts, from the model's cache if it is there.
-
-    Raises ConfigError as questions() does.
-    """
+    """Return a model's bench on up to `texts` held-out texts, cached; ConfigError if unsuitable."""
 
     def make() -> tuple[Bench, int]:
         opened_bench = Bench(opened, questions(opened, texts))

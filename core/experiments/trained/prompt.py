@@ -235,10 +235,7 @@ def verb_of(prompt: Prompt) -> int | None:
 
 
 def lesion(bench: Bench, ids: Iterable[int], cuts: tuple[Cut, ...], mode: str) -> Lesion:
-    """Return the edit for trace() that ablates parts of a text, `ids`; no cuts: no change.
-
-    Raises ConfigError where resampling finds no text that is long enough.
-    """
+    """Return the edit for trace() that ablates parts; ConfigError if no text can be resampled."""
     if mode == "zero" or not cuts:
         return Lesion(cuts, "zero")
     if mode == "mean":
@@ -327,10 +324,9 @@ def continuation(
     cuts: tuple[Cut, ...] = (),
     mode: str = "zero",
 ) -> Generator[Step]:
-    """Yield the Steps that continue tokens 0 to `after`, up to an end token or a limit (cached).
+    """Yield Steps after tokens 0 to `after` (cached), logits None; ConfigError for "resample".
 
-    Close the iterator if it is not read to its end: a large one holds its turn until then. Raises
-    ConfigError for resampling, which needs another text of the final length.
+    Close the iterator if it is not read to its end: a large one holds its turn until then.
     """
     if cuts and mode == "resample":
         raise ConfigError(

@@ -87,10 +87,10 @@ class Questions:
 
 
 def questions(opened: Opened, n_texts: int = 256) -> Questions:
-    """Return questions on up to n_texts held-out texts: of the model's task, or legal sentences.
+    """Return questions on up to n_texts texts of the model's task, or legal; else ConfigError.
 
-    Legal sentences for a task of agreement, and for a model of no known task. Raises ConfigError
-    for a model that has no single token for "was" and "were".
+    Legal sentences for a task of agreement, and for a model of no known task, if it has single
+    tokens for "was" and "were".
     """
     if opened.learnt and not opened.learnt.agreement:
         return _task_questions(opened, n_texts)
@@ -98,7 +98,7 @@ def questions(opened: Opened, n_texts: int = 256) -> Questions:
 
 
 def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
-    """Return up to n_texts held-out legal sentences that ask for "was" or "were".
+    """Ask for "was" or "were" in up to n_texts legal sentences; ConfigError if unsuitable.
 
     Texts that are too long for the model are left out.
     """
@@ -161,7 +161,7 @@ def _sentence_questions(opened: Opened, n_texts: int) -> Questions:
 def _encode_by_word(
     tokens: Words, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Encode a sentence through its verb; return ids, and token indices of subject and verb."""
+    """Encode a sentence through its verb: ids, (subject, verb) indices; ConfigError if unknown."""
     number = tokens._number
     missing = [word for word in words if word not in number]
     if missing:
@@ -176,7 +176,7 @@ def _encode_by_word(
 def _encode_by_piece(
     tokens: Tokens, words: Sequence[str], subject: int, verb: int
 ) -> tuple[list[int], tuple[int, int]]:
-    """Encode a sentence through its verb; return ids, and subject's and verb's last token index."""
+    """Encode through the verb: ids, last indices of subject, verb; ConfigError if verb is split."""
 
     def read(end: int) -> list[int]:
         text = " ".join(words[:end]).replace(" ,", ",").replace(" .", ".")
@@ -194,7 +194,7 @@ def _encode_by_piece(
 
 
 def _task_questions(opened: Opened, n_texts: int) -> Questions:
-    """Return questions on held-out sequences of the task that the model was trained on."""
+    """Return questions on held-out sequences of the model's task; ConfigError if too long."""
     learnt = task[opened.task]
     training = opened.about.get("training")
     document = (
@@ -254,9 +254,7 @@ def pad_texts(texts: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, t
 
 
 def find_partners(texts: list[list[int]], spare: list[list[int]], pad: int) -> torch.Tensor:
-    """Find a different text of each text's length, cut from a longer one if need be: ids (N, T).
-
-    Raises ConfigError where there is none.
+    """Find another text of each text's length, cut if need be: ids (N, T); ConfigError if none.
 
     Args:
         texts: Texts as ids, which may be each other's partners.

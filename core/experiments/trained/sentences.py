@@ -240,10 +240,7 @@ def draw(
 
 @cached(megabytes=24, size=lambda texts: BYTES * len(texts))
 def sentences(n: int, seed: int) -> tuple[tuple[str, ...], ...]:
-    """Return n different held-out sentences of legal words, up to the full stop.
-
-    No training draws them.
-    """
+    """Return n different held-out legal sentences as words, up to the full stop (cached)."""
     learnt = replace(task["sentences"], draw=draw)
     stream = generator(seed, "knockout.sentences")
     unique: dict[tuple[str, ...], None] = {}

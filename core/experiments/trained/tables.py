@@ -28,10 +28,9 @@ LEAST = 20  # questions that a figure by distance stands on at least
 
 
 def tabulate_effects(measured: Effect, baseline: Effect) -> pd.DataFrame:
-    """Tabulate an ablation by effect, `measured` − `baseline` as change, with interval and p.
+    """Tabulate effect, whole, without, change (measured − baseline), low, high, p, texts.
 
-    Returns effect, whole, without (means over texts), change, low, high (95 % CI, paired by text),
-    p, texts.
+    whole, without: means over texts; low, high: 95 % CI, paired by text.
     """
     rows = []
     for name in effect:
@@ -57,7 +56,7 @@ def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = 
 
 
 def rank_effects(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """Tabulate change (measured − baseline) by part and effect, by loss of logit difference.
+    """Tabulate ablations of one part by effect, greatest loss of logit difference first.
 
     Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
     high, p (Holm over all parts).
@@ -138,10 +137,10 @@ class Reading:
 
 
 def attention_to_subject(bench: Bench) -> list[Reading]:
-    """Return each head's attention to the subject across a distractor noun; [] if there is none.
+    """Return heads' attention to the subject across a distractor noun, strongest first, or [].
 
-    Readings, strongest first: attention from the verb and from the word before it, averaged over
-    the questions that have a distractor noun before the verb.
+    Attention from the verb and from the word before it, averaged over the questions that have a
+    distractor noun before the verb.
     """
     q = bench.questions
     if q.subject is None or q.verb is None or q.across is None or not bool(q.across.any()):

@@ -22,11 +22,11 @@ class Judged:
 
 
 def select_runs(runs: Runs, plan: Plan) -> Judged:
-    """Select one run per model and seed: if rates are searched, that with the least late loss.
+    """Select each model's run with the least late loss, per seed, at the baseline's steps.
 
-    Before it is known, the model's own rate. A model may be trained for more or fewer steps than
-    the plan says (matched time). It is resampled at the baseline's steps: at each, what was
-    measured last by then.
+    Before it is known, or where rates are not searched: the model's own rate. A model may be
+    trained for more or fewer steps than the plan says (matched time). It is resampled: at each
+    step, what was measured last by then.
     """
     if plan.one_training:
         return Judged(
@@ -62,7 +62,7 @@ def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
 
 
 def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
-    """Resample a run of `steps` steps: at each of the plan's, the last row at that share of it."""
+    """Resample a run of `steps` steps at the plan's: the last row by that share of the run."""
     training = plan.training
     valid = [row for row in rows if not row.note]
     if steps == training.steps or not rows:
@@ -85,19 +85,19 @@ def _resample_rows(rows: list[Row], steps: int, plan: Plan) -> list[Row]:
     return placed + lost
 
 
-def describe_rates(plan: Plan, names: Mapping[Key, str]) -> dict[str, str]:
-    """Describe the rates chosen by model, such as "0.003 on 2" (seeds); {} unless searched."""
+def describe_rates(plan: Plan, chosen_ways: Mapping[Key, str]) -> dict[str, str]:
+    """Return {model: chosen rates, such as "0.003 on 2" (seeds)}; {} unless rates are searched."""
     if plan.trial.search == "none":
         return {}
-    return {arm.name: count_rates(_chosen_rates(arm, plan, names)) for arm in plan.arms}
+    return {arm.name: count_rates(_chosen_rates(arm, plan, chosen_ways)) for arm in plan.arms}
 
 
-def models_at_edge(plan: Plan, names: Mapping[Key, str]) -> list[str]:
-    """List models whose best rate, on most seeds, is the least or greatest tried; [] for none."""
+def models_at_edge(plan: Plan, chosen_ways: Mapping[Key, str]) -> list[str]:
+    """List models whose chosen rate, on most seeds, is the least or greatest of several tried."""
     edge_names = []
     for arm in plan.arms:
         tried = [way.learning_rate for way in plan.ways(arm).values()]
-        chosen = _chosen_rates(arm, plan, names)
+        chosen = _chosen_rates(arm, plan, chosen_ways)
         if len(tried) > 1 and any(
             2 * chosen.count(end) > len(chosen) for end in (min(tried), max(tried))
         ):
@@ -105,10 +105,10 @@ def models_at_edge(plan: Plan, names: Mapping[Key, str]) -> list[str]:
     return edge_names
 
 
-def _chosen_rates(arm: Arm, plan: Plan, names: Mapping[Key, str]) -> list[float]:
+def _chosen_rates(arm: Arm, plan: Plan, chosen_ways: Mapping[Key, str]) -> list[float]:
     """Return the chosen learning rate of each seed."""
     ways = plan.ways(arm)
-    return [ways[names[arm.name, seed]].learning_rate for seed in plan.seeds]
+    return [ways[chosen_ways[arm.name, seed]].learning_rate for seed in plan.seeds]
 
 
 class Judge:

@@ -201,10 +201,7 @@ class Plan:
                     yield name, arm.config, training, seed
 
     def states(self) -> dict[tuple[str, int], State]:
-        """Return a state before its first step for each (run name, seed).
-
-        Raises ConfigError for what cannot be trained.
-        """
+        """Return {(run name, seed): state before the first step}; ConfigError if untrainable."""
         return {
             (name, seed): start(config, training, seed, self.machine)
             for name, config, training, seed in self.trainings()

@@ -70,7 +70,7 @@ def describe_finding(runs: Runs, plan: Plan) -> str:
 
 
 def describe_divergence(runs: Runs, plan: Plan) -> str:
-    """Return which models have diverged, with the first step and seed; "" if none has."""
+    """Describe which models diverged, first step and seed, with a space at the end; or ""."""
     parts = []
     for arm in plan.arms:
         diverged_runs = {
@@ -160,7 +160,7 @@ def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str
 
 
 def format_margin(margin: float) -> str:
-    """Format a margin of equivalence: "±2 points"."""
+    """Format a margin of equivalence, a share: 0.02 as "±2 points"."""
     return f"±{number(100 * margin, 2)} points"
 
 
@@ -183,7 +183,7 @@ def describe_seeds_needed(n: int, noise: Noise) -> str:
 
 
 def _format_seeds(seeds: float) -> str:
-    """Format a number of seeds: "about 40 seeds", "more than 1,000 seeds"."""
+    """Format a number of seeds: "about 40 seeds"; infinity as "more than 1,000 seeds"."""
     return f"more than {MOST_SEEDS:,} seeds" if math.isinf(seeds) else f"about {seeds:,.0f} seeds"
 
 
@@ -202,7 +202,7 @@ def beats_chance(runs: Runs, plan: Plan) -> bool:
 
 
 def format_percent(share: float, decimals: int = 1) -> str:
-    """Format an accuracy: "97.2 %"."""
+    """Format an accuracy, a share, in percent: "97.2 %"; "undefined" for NaN."""
     return "undefined" if math.isnan(share) else f"{fixed(100 * share, decimals)} %"
 
 
@@ -218,5 +218,5 @@ def decimals_of(shares: Iterable[float]) -> int:
 
 
 def _decimals(share: float) -> int:
-    """Return the decimals at which a share in percent is not rounded to 0."""
+    """Return the decimals at which a share in percent is not rounded to 0; 1 if at none."""
     return next((n for n in range(1, DIGITS - 2) if round(100 * share, n)), 1)

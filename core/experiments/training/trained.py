@@ -75,7 +75,7 @@ def read(state: State, tokens: torch.Tensor, targets: torch.Tensor) -> Reading:
 
 
 def contrast(states: list[State], tokens: torch.Tensor, targets: torch.Tensor) -> int:
-    """Return the index of the sequence (N, T) whose largest and smallest accuracy differ most."""
+    """Return the index of the sequence (N, T) whose accuracy differs most between the states."""
     shares = []
     for state in states:
         learnt = task[state.training.task]
