@@ -307,11 +307,7 @@ accuracy_table = summary(compared.runs, PLAN, describe_rates(PLAN, compared.name
 
 
 def write_training_script(plan: Plan) -> Script:
-    """Return the script that trains all models of a plan: tables rows, curves, accuracy.
-
-    Raises:
-        ConfigError: something in it cannot be trained (Plan.states).
-    """
+    """Return a plan's training script: tables rows, curves, accuracy; ConfigError as states()."""
     plan.states()
     baseline = plan.arms[0].config
     settings = {

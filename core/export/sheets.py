@@ -39,9 +39,7 @@ def unescape_formula(cell: Cell) -> Cell | str:
 
 
 def slug(name: str, number: int | None = None) -> str:
-    """Return a file's stem: small letters, digits and underscores, `number` at the end.
-
-    Whole words only; "table" if nothing is left.
+    """Return a file's stem: a–z, 0–9 and _, shortened, then `number`; "table" if none is left.
 
     Args:
         name: The name of a table or a study.
@@ -83,12 +81,7 @@ def write_csv(table: pd.DataFrame, to: Path | None = None) -> str:
 
 
 def read_csv(path: Path | IO[str], texts: Collection[str] = ()) -> pd.DataFrame:
-    """Read a table that write_csv wrote, without its ' marks; the columns `texts` stay text.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: It is not a table.
-    """
+    """Read a CSV table; columns `texts` stay text, without ' marks. OSError, ValueError if bad."""
     table = pd.read_csv(
         path, keep_default_na=False, na_values=[""], dtype=dict.fromkeys(texts, str)
     )
