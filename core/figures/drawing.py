@@ -452,7 +452,7 @@ class Picture:
         if self.compact and not changed:
             inside = inside[:1]
         clicks = (
-            self._ablation_clicks(part, heads)
+            self._ablation_clicks(part, len(heads))
             if self.cuts is not None
             else self._setting_clicks(part)
         )
@@ -500,12 +500,12 @@ class Picture:
             clicks[place] = text, f"{labels[place]}. {Config.settings()[name].help} {click}"
         return clicks
 
-    def _ablation_clicks(self, part: str, heads: tuple[bool, ...]) -> Clicks:
-        """Return, per part of a sub-layer, the ablation that a click adds or removes."""
+    def _ablation_clicks(self, part: str, n_heads: int) -> Clicks:
+        """Return {part: (ablation as in a link, words)} that a click adds or removes."""
         cuts = {"work": Cut(self.layer, part)}
         cuts |= {
             f"head {number}": Cut(self.layer, "head", number - 1)
-            for number in range(1, len(heads) + 1)
+            for number in range(1, n_heads + 1)
         }
         return {
             place: (

@@ -89,7 +89,7 @@ def before_after() -> Drawn:
 
 @spec
 def per_token(every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
-    """Draw a bar per token; columns: label ("007 word"), word, value. `every`: label all bars."""
+    """Draw a bar per token, axis up to `top`; columns label, word, value. `every`: all labels."""
     scale = (
         alt.Scale()
         if top is None
