@@ -90,7 +90,7 @@ def clip_interval(low: float, high: float, within: Within) -> tuple[float, float
 
 
 def wilson(right: int, total: int) -> tuple[float, float, float]:
-    """Return (share, low, high) of a share with its 95 % score interval (Wilson, 1927)."""
+    """Return right / total and its 95 % score interval's ends (Wilson, 1927); NaN for total 0."""
     if not total:
         return math.nan, math.nan, math.nan
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)

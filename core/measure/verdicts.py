@@ -287,10 +287,10 @@ def compare_counts(learnt: int, base_learnt: int, seeds: int) -> float:
 
 
 def describe_learnt(values: Iterable[float], learnt_from: float) -> dict[str, float]:
-    """Return learnt (runs that learnt a task), two_groups (0 or 1) and those runs' accuracy.
+    """Return learnt (a count), two_groups (0 or 1), learnt_accuracy, learnt_low, learnt_high.
 
-    Columns of a table. two_groups: 1 if other runs did not learn it, far apart. learnt_accuracy,
-    learnt_low, learnt_high: mean and interval of the runs that learnt it; NaN without such runs.
+    Columns of a table. two_groups: 1 if other runs did not learn the task, far apart. The last
+    three: mean and interval of the runs that learnt it; NaN without such runs.
     """
     by_run = dict(enumerate(values))
     learnt = find_learnt(by_run, learnt_from)
@@ -330,15 +330,15 @@ class Noise(NamedTuple):
 NO_NOISE = Noise()
 
 
-def measure_noise(values: Values, base: Values, answers: int, comparisons: int = 1) -> Noise:
-    """Measure the noise of values − base, shares by seed: spread, smallest effect, seeds needed.
-
-    NaN for fewer than three seeds.
+def measure_noise(
+    values: Values, base: Values, answers_per_run: int, comparisons: int = 1
+) -> Noise:
+    """Measure the noise of values − base, shares by seed; all NaN below three common seeds.
 
     Args:
         values: Accuracies of a model by seed.
         base: Those of the baseline.
-        answers: Number of test answers of a run.
+        answers_per_run: Number of test answers of a run.
         comparisons: How many comparisons are corrected together; effects and seeds are for the
             level of the first of them.
     """
@@ -347,11 +347,11 @@ def measure_noise(values: Values, base: Values, answers: int, comparisons: int =
         return NO_NOISE
     both = np.array([(values[seed], base[seed]) for seed in seeds])
     gaps = both[:, 0] - both[:, 1]
-    spread = max(float(gaps.std(ddof=1)), 1 / answers)
+    spread = max(float(gaps.std(ddof=1)), 1 / answers_per_run)
     level = 1 - (1 - LEVEL) / comparisons
     varies = bool((np.ptp(both, 0) > 0).all())
     return Noise(
-        _flip_signs(tuple(np.round(gaps * answers).astype(int).tolist()), answers),
+        _flip_signs(tuple(np.round(gaps * answers_per_run).astype(int).tolist()), answers_per_run),
         2.0 ** (1 - len(seeds)),
         float(np.corrcoef(both.T)[0, 1]) if varies else math.nan,
         spread,
@@ -361,6 +361,6 @@ def measure_noise(values: Values, base: Values, answers: int, comparisons: int =
 
 
 @functools.lru_cache(maxsize=4096)
-def _flip_signs(gaps: tuple[int, ...], answers: int) -> float:
-    """Return the exact p of differences that are given in test answers."""
-    return sign_flips([Fraction(gap, answers) for gap in gaps])
+def _flip_signs(gaps: tuple[int, ...], answers_per_run: int) -> float:
+    """Return the exact sign-flip p of differences that are given as numbers of test answers."""
+    return sign_flips([Fraction(gap, answers_per_run) for gap in gaps])
