@@ -126,10 +126,7 @@ class MultiHeadAttention(Part):
         return v
 
     def grouped_matmul(self, x: torch.Tensor, per_kv_head: torch.Tensor) -> torch.Tensor:
-        """Multiply (B, n_heads, T, n) by a key-value matrix (n, m) per head: -> (B, n_heads, T, m).
-
-        Returns (B, n_heads, T, m).
-        """
+        """Multiply (B, n_heads, T, n) by each key-value head's (n, m): -> (B, n_heads, T, m)."""
         if self.n_kv_heads == self.n_heads:
             return x @ per_kv_head
         B, H, T, n = x.shape

@@ -491,14 +491,11 @@ class Config(Settings):
         return self.skip_source(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """Return how many tokens, itself included, attention sees in a layer; 0 for all."""
+        """Return how many tokens, itself included, are seen in a layer (from 0); 0 for all."""
         return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
-        """Return the class of a layer's position encoding; that of "none" if it has none.
-
-        The layer is counted from 0.
-        """
+        """Return the position encoding's class in a layer (from 0); "none"'s if it has none."""
         return (
             position["none"]
             if is_every_nth(self.nope_every, self.block_of(layer))
@@ -522,7 +519,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a checked copy; n_kv_heads and attention_bias follow n_heads and bias if equal."""
+        """Return a copy; n_kv_heads, attention_bias follow n_heads, bias if equal; ConfigError."""
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:
@@ -530,11 +527,7 @@ class Config(Settings):
         return dataclasses.replace(self, **changes)
 
     def with_seed(self, seed: int) -> "Config":
-        """Return a copy with another seed, without checking how the other settings fit.
-
-        Raises:
-            ConfigError: The seed is not allowed.
-        """
+        """Return a copy with another seed, only that checked; ConfigError if it is not allowed."""
         checked = self.settings()["seed"].check("seed", seed)
         other = object.__new__(type(self))
         other.__dict__.update(

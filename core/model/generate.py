@@ -74,10 +74,7 @@ class Sampling(Settings):
 def probabilities(
     logits: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:  # (V,) -> float64 (V,), to draw from
-    """Return float64 probabilities (V,) after temperature (0: one-hot), top k and top p.
-
-    ConfigError for infinite or NaN logits.
-    """
+    """Return chances (V,) after temperature, top k, top p; ConfigError for non-finite logits."""
     logits = logits.double()
     if not bool(logits.isfinite().all()):
         raise ConfigError(

@@ -59,11 +59,7 @@ def mean(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
     help="output at the same position in another text.",
 )
 def resample(x: torch.Tensor, recorded: "Recorded") -> torch.Tensor:
-    """Return the activation recorded in another text; ValueError if its shape is not that of x.
-
-    Raises:
-        ValueError: The other text has another shape.
-    """
+    """Return the activation recorded in another text; ValueError if its shape is not that of x."""
     assert recorded.elsewhere is not None
     if recorded.elsewhere.shape != x.shape:
         raise ValueError(

@@ -42,7 +42,7 @@ _open: ContextVar[tuple["Trace", ...]] = ContextVar("open traces", default=())
 
 
 def tap(site: str, x: torch.Tensor) -> torch.Tensor:
-    """Return x as recorded and edited, in order, by the open traces of this context, if any."""
+    """Return x after each open trace of this context, outer first, edits and then records it."""
     for watcher in _open.get():
         x = watcher.see(site, x)
     return x

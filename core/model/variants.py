@@ -240,10 +240,10 @@ class Variant:
 
 
 def lineup(config: Config, pins: Pins, **fixed: Any) -> tuple[list[Variant], list[str]]:
-    """List the models to compare: baseline, variants, and the current settings if they differ.
+    """List baseline, variants, and beside a pinned baseline the current settings; also notes.
 
-    Also returns sentences on variants left out. `fixed` are settings that are the same for all,
-    whatever the pins say.
+    Notes are sentences on variants left out; no model is listed twice. `fixed` are settings that
+    are the same for all, whatever the pins say.
     """
     pinned = pins.read_baseline()
     baseline = replace(pinned or config, **fixed)

@@ -22,7 +22,7 @@ class Softmax(nn.Module):
         super().__init__()
 
     def forward(self, scores: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Return attention weights, (B, H, T, K).
+        """Return attention weights, (B, H, T, K); NotImplementedError in this base class.
 
         Args:
             scores: Scores before the mask, (B, H, T, K).
