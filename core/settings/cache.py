@@ -83,7 +83,7 @@ class LRUCache:
         return entry[0] if entry else None
 
     def store(self, key: Hashable, value: Any, size: int) -> None:
-        """Store or replace a result of `size` bytes, unless it is larger than the cache."""
+        """Replace the result under a key; one of more bytes than the cache is not stored."""
         with self._lock:
             self.used = time.monotonic()
             self.entries.pop(key, None)

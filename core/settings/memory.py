@@ -24,7 +24,7 @@ class MemoryLimitError(ValueError):
 
 
 def max_mb() -> int:
-    """Return a run's memory limit in MB (2²⁰): ABLATION_MAX_MB, or a third of the memory."""
+    """Return a run's limit in MB (2²⁰): ABLATION_MAX_MB, or a third of memory, 200 to 1,024."""
     return read_whole_number("ABLATION_MAX_MB", _default_max_mb())
 
 

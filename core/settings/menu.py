@@ -31,7 +31,7 @@ class Menu(dict[str, Part]):
     def register(
         self, key: str, *, label: str, help: str, **facts: Any
     ) -> Callable[[Entered], Entered]:
-        """Return a decorator that adds its object under a key; facts become its attributes."""
+        """Return a decorator that adds its object under a key, as add() does, and returns it."""
 
         def enter(part: Entered) -> Entered:
             self.add(key, part, label=label, help=help, **facts)
@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add `part` under a key, or the key itself without one; facts become its attributes.
+        """Add `part` (None: the key itself), with facts, else the menu's, as its attributes.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.
@@ -56,18 +56,14 @@ class Menu(dict[str, Part]):
         self._words[key] = (label, help)
 
     def arrange(self, keys: str) -> None:
-        """Reorder the entries like `keys`, "a b c"; ValueError unless these are all its keys.
-
-        Raises:
-            ValueError: A key is missing, or is none of this menu.
-        """
+        """Reorder the entries like `keys`, "a b c"; ValueError unless these are all its keys."""
         if set(keys.split()) != set(self):
             raise ValueError(f"{self.title}: its keys are {', '.join(self)}, and not {keys}")
         for key in keys.split():
             self[key] = self.pop(key)
 
     def label(self, key: str) -> str:
-        """Return the short name on a control, e.g. "GELU (exact)"."""
+        """Return the short name of an entry on a control, such as "ReLU"."""
         return self._words[key][0]
 
     def help(self, key: str) -> str:

@@ -37,7 +37,7 @@ def new_owner() -> str:
 
 
 def is_alive(owner: str, heartbeat: float, now: float) -> bool:
-    """Return whether an owner works, by its heartbeat and, on this machine, its process.
+    """Return whether an owner works: a heartbeat in the last 30 s and, if here, its process.
 
     Args:
         owner: A name from new_owner().

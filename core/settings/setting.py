@@ -223,10 +223,7 @@ class Settings:
 
     @classmethod
     def repair(cls, values: dict[str, Any]) -> tuple[Self, list[ConfigError]]:
-        """Build settings from values; return them and a ConfigError for each value replaced.
-
-        An invalid value is replaced by `instead` where the error names one, else by the default.
-        """
+        """Return settings and errors; invalid values become their error's `instead`, or default."""
         values = dict(values)
         problems: list[ConfigError] = []
         while True:
@@ -241,9 +238,9 @@ class Settings:
 
     @classmethod
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
-        """Parse settings from a link's parameters; replace invalid ones, with a ConfigError each.
+        """Return settings from a link's parameters, invalid ones replaced, and their ConfigErrors.
 
-        Returns the settings and the errors. Unknown names are ignored.
+        Unknown names are ignored.
         """
         values, problems = cls.values(params)
         settings, notes = cls.repair(values)

@@ -21,9 +21,9 @@ def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format a number with so many significant digits; powers of ten from 10⁷ or below 10⁻⁴.
+    """Format `digits` significant digits; powers of ten from 10⁷, below 10⁻⁴; NaN "undefined".
 
-    "12,300", "7.5 × 10³⁶"; NaN is "undefined".
+    "12,300", "7.5 × 10³⁶".
     """
     if math.isnan(value):
         return "undefined"
