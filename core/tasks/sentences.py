@@ -104,10 +104,9 @@ def find_anatomy(words: Sequence[str]) -> Anatomy:
 
 
 def is_kept_back(words: Sequence[str]) -> bool:
-    """Return whether training never draws the beginning, up to the verb, of a full sentence.
+    """Return whether the shipped model never trains on a full sentence's words before the verb.
 
-    A fifth of all beginnings, by a hash of the words before the verb; the shipped model never
-    trains on them.
+    A fifth of all beginnings, by a hash of these words.
     """
     beginning = " ".join(words[: verb_at(words)]).encode()
     return int.from_bytes(hashlib.blake2b(beginning, digest_size=8).digest(), "big") % 5 == 0

@@ -105,7 +105,7 @@ class Task:
         )
 
     def share_seen(self, length: int, drawn: int) -> float:
-        """Return the expected share of test sequences among `drawn` training sequences, 0 to 1."""
+        """Return the expected share of test sequences among `drawn` trained ones; 0 if unknown."""
         if self.held_out or self.variety is None:
             return 0.0
         return sum(
@@ -170,7 +170,7 @@ class Task:
         return tokens, targets
 
     def check_length(self, length: int) -> None:
-        """Raise ConfigError for a length not in `lengths`, such as another than the only one."""
+        """Raise ConfigError, `instead` the usual length, for a length that is not in `lengths`."""
         if length not in self.lengths:
             low = self.lengths[0]
             high = self.lengths[-1]
@@ -188,7 +188,7 @@ class Task:
         return scored & (self._group_of(targets) >= 0) if self.rivals else scored
 
     def choices(self, targets: torch.Tensor) -> torch.Tensor:  # int (…) -> bool (…, V)
-        """Return candidates, bool (…, V): the target's rivals; all where it has none."""
+        """Return candidates, bool (…, V): the target with its rivals; all where it has none."""
         if not self.rivals:
             return torch.ones(
                 *targets.shape, len(self.vocabulary), dtype=torch.bool, device=targets.device
