@@ -56,7 +56,7 @@ def estimate_seconds(config: Config, training: Training) -> float:
 
 
 def step_seconds(config: Config, training: Training) -> float:
-    """Estimate the seconds of one training step on one core, without drawing its data."""
+    """Estimate the seconds of one training step on one core; drawing its data does not count."""
     words = len(task[training.task].vocabulary)
     length = training.length
     batch = training.batch
@@ -142,7 +142,7 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
 def check_budget(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
-    """Return the expected seconds of trainings to start; MemoryLimitError or TimeLimitError.
+    """Return the expected seconds of trainings; MemoryLimitError, TimeLimitError above limits.
 
     The memory of `active` counts, too; their time does not.
 

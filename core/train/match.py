@@ -120,7 +120,7 @@ Model = tuple[Config, Training]
 
 
 def match_cost(kind: str, model: Model, baseline: Model) -> tuple[Config, Training, str]:
-    """Adjust a model's steps or widths to the baseline's cost; return it and what changed, or "".
+    """Adjust widths or steps to the baseline's cost; return config, training, note (or "").
 
     Where nothing fits better, the text says how far off it is. "nothing" changes nothing.
     """

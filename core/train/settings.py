@@ -244,11 +244,7 @@ HELP = {
 
 
 def read_task_name(settings: "Learner | Removed") -> str:
-    """Return the task's name in the field `task` of settings; ConfigError if there is none.
-
-    Raises:
-        ConfigError: No task has this name.
-    """
+    """Return the field `task` of settings; ConfigError if no task has this name."""
     name: str = settings.settings()["task"].check("task", settings.task)
     return name
 

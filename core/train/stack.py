@@ -33,11 +33,10 @@ def can_stack(states: list[State]) -> bool:
 
 
 def chunk(states: list[State], seconds: float) -> list[tuple[State, list[Row]]]:
-    """Train states at once for about `seconds`; return each new state and its rows, in order.
+    """Train states at once for about `seconds`: [(new state, rows)]; ValueError if they cannot.
 
     The numbers are those of each alone, up to rounding, and the states too: a run may go on stacked
-    or alone. One that diverges stops, and the others go on. Raises ValueError for states that
-    cannot be stacked.
+    or alone. One that diverges stops, and the others go on.
     """
     if not can_stack(states):
         raise ValueError("only runs without dropout that differ only in the seed can be stacked")
