@@ -54,7 +54,7 @@ def config_of(member: str, seed: int) -> Config:
 
 
 def label(member: str) -> str:
-    """Return a member's name on screen, such as "− norm"; "baseline" for the baseline."""
+    """Return a member's name on screen: "baseline", "− norm", "RMSNorm"; ConfigError if bad."""
     return WHOLE if member == WHOLE else name_of(decode(member, "member"))
 
 

@@ -39,7 +39,7 @@ LONGEST_NAME = 80  # letters
 def model_files(
     model: Transformer, name: str, trained_on: str = "", /, **about: object
 ) -> dict[str, bytes]:
-    """Return a model as {"model.safetensors": …, "config.json": …}; nothing is written to disk.
+    """Return a model as {"model.safetensors": …, "config.json": … with `about`}, not on disk.
 
     Args:
         model: The model to be saved.
@@ -92,7 +92,7 @@ def _describe_training(state: State) -> dict[str, Any]:
 
 
 def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None = None) -> Opened:
-    """Open a model of this lab from config.json's content and weight files; CheckpointError.
+    """Open a model of this lab from config.json's content and weights; else CheckpointError.
 
     MemoryLimitError if it is too large.
     """
