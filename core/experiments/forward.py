@@ -144,7 +144,7 @@ class Pass:
 
     @property
     def labels(self) -> list[str]:
-        """Tokens of the text and its padding, as axis labels."""
+        """Tokens of the text and its padding, shortened for axis labels."""
         return [shorten_token(token) for token in self.tokens]
 
     @property

@@ -64,7 +64,7 @@ def every_activation(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def unit_map(p: Pass, layer: int, units: int = 256) -> tuple[torch.Tensor, list[int]]:
-    """Return the most active units' activations (tokens, units) and their numbers, ascending."""
+    """Return the most active units' activations (tokens, units), and units (from 1), ascending."""
     hidden = p.sites["mlp_post"][layer][: p.n_real]
     units_shown = (
         hidden.double().square().sum(0).argsort(descending=True, stable=True)[:units].sort().values

@@ -200,7 +200,7 @@ def _run(
     cells_to_play: int,
     check_rounding: bool,
 ) -> Journey:
-    """Run travel() (cached); find the pass that rounding decides, if asked and memory allows."""
+    """Run a text through depth's passes (cached); find .rounded if asked and memory allows."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     needed = run_bytes(built, length, len(vocabulary(list(tokens))), machine.dtype)

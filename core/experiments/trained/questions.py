@@ -87,7 +87,7 @@ class Questions:
 
 
 def questions(opened: Opened, n_texts: int = 256) -> Questions:
-    """Return questions on up to n_texts texts of the model's task, or legal; else ConfigError.
+    """Return questions on up to n_texts of the model's task or legal sentences; or ConfigError.
 
     Legal sentences for a task of agreement, and for a model of no known task, if it has single
     tokens for "was" and "were".
