@@ -6,7 +6,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def open_templates(folder: Path) -> Environment:
-    """Return the templates of a folder: values are escaped, a missing one is an error."""
+    """Return a folder's Jinja environment: values are escaped, a missing value is an error."""
     return Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
