@@ -157,7 +157,7 @@ def find_learnt(values: Values, learnt_from: float) -> set[int]:
 
 
 def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dict[Key, Pair]:
-    """Return the pairs (model, baseline) of one task for compare_runs."""
+    """Return {key: Pair} of one task; has_groups is whether runs of any of its models split."""
     models = [values for pair in several.values() for values in pair]
     has_groups = any(has_two_groups(values.values(), facts.learnt_from) for values in models)
     return {key: Pair(*pair, facts, has_groups) for key, pair in several.items()}
@@ -196,7 +196,7 @@ class Looked(NamedTuple):
 def compare_in_looks(
     several: Mapping[Key, tuple[Values, Values]], facts: Facts, looks: Sequence[int]
 ) -> Looked:
-    """Compare models of one task in looks, each with more seeds for those that are undecided.
+    """Compare models at ever more seeds (`looks`) until decided: differences, seeds each needs.
 
     A look is complete when all undecided models and their baselines have ended on its seeds. One
     that is not complete is shown only if it is the first. Models that diverged on too many seeds
