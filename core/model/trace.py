@@ -78,7 +78,7 @@ class Trace(dict[str, list[torch.Tensor]]):
         self._seen: dict[str, int] = {}
 
     def see(self, site: str, x: torch.Tensor) -> torch.Tensor:
-        """Apply all edits to an activation, in order, and record the result; return it."""
+        """Apply all edits in order, record the result if its site is to be kept, and return it."""
         values = self._seen
         layer = values[site] = values.get(site, -1) + 1
         for edit in self.edits:

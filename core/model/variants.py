@@ -155,7 +155,7 @@ class Pins(Settings):
     )
 
     def _check_together(self) -> None:
-        """Raise ConfigError for an invalid baseline or variant; `instead` has the valid ones."""
+        """Normalise `variants` in place; ConfigError for bad ones, too many, or a bad baseline."""
         if self.baseline not in ("", PLAIN):
             try:
                 Config(**decode(self.baseline, "baseline"))
