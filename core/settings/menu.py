@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add `part` (None: the key itself), with facts, else the menu's, as its attributes.
+        """Add `part` (None: the key); facts, or the menu's, become attributes; ValueError if taken.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.
@@ -67,5 +67,5 @@ class Menu(dict[str, Part]):
         return self._words[key][0]
 
     def help(self, key: str) -> str:
-        """Return the help text of a part, in one or two sentences."""
+        """Return the help text of an entry, in one or two sentences."""
         return self._words[key][1]
