@@ -49,7 +49,7 @@ def tap(site: str, x: torch.Tensor) -> torch.Tensor:
 
 
 class Trace(dict[str, list[torch.Tensor]]):
-    """Record, by hook name, of the activations of a pass: one tensor per layer in order of calls.
+    """Record of a pass's activations by hook name: one tensor per layer, in order of calls.
 
     >>> with trace() as activations:
     ...     logits = model(tokens)
