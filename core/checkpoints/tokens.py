@@ -131,12 +131,12 @@ class Pieces:
         return text.replace(" ", "␣").replace("\n", "↵")
 
 
-def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read a GPT-2 tokenizer of `words` tokens, and notes on others; CheckpointError if invalid.
+def read_pieces(files: Mapping[str, Path], n_words: int) -> tuple[Pieces, tuple[str, ...]]:
+    """Read a GPT-2 tokenizer of n_words tokens, and notes on others; CheckpointError if invalid.
 
     Args:
         files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
-        words: Size of the model's vocabulary.
+        n_words: Size of the model's vocabulary.
 
     Returns:
         The tokenizer, and sentences that say which tokens of its file are left out.
@@ -152,11 +152,11 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
             "To open GPT-2, install its tokenizer: pip install tokenizers."
         ) from None
     name = TOKENIZER if TOKENIZER in files else VOCABULARY[0]
-    document = _read_tokenizer(files, words)
+    document = _read_tokenizer(files, n_words)
     added = document.get("added_tokens") or []
     try:
-        left_out = [token["content"] for token in added if token["id"] >= words]
-        added_words = [token for token in added if token["id"] < words]
+        left_out = [token["content"] for token in added if token["id"] >= n_words]
+        added_words = [token for token in added if token["id"] < n_words]
         tokenizer = Tokenizer.from_str(json.dumps(document | {"added_tokens": added_words}))
         tokenizer.no_padding()
         tokenizer.no_truncation()
@@ -171,14 +171,15 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
         raise CheckpointError(
             f"{name} is not a tokenizer of the tokenizers library ({why})."
         ) from None
-    if max(number.values(), default=-1) >= words:
+    if max(number.values(), default=-1) >= n_words:
         raise CheckpointError(
-            f"{name} has token IDs up to {max(number.values()):,}; the model has {words:,} tokens. "
-            "Use the tokenizer that was saved with this model."
+            f"{name} has token IDs up to {max(number.values()):,}; the model has {n_words:,}"
+            " tokens. Use the tokenizer that was saved with this model."
         )
     words_by_number = {token: word for word, token in number.items()}
     pieces = Pieces(
-        tokenizer, tuple(words_by_number.get(token, f"<unused {token}>") for token in range(words))
+        tokenizer,
+        tuple(words_by_number.get(token, f"<unused {token}>") for token in range(n_words)),
     )
     if not left_out:
         return pieces, ()
@@ -192,10 +193,10 @@ def read_pieces(files: Mapping[str, Path], words: int) -> tuple[Pieces, tuple[st
     )
 
 
-def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+def _read_tokenizer(files: Mapping[str, Path], n_words: int) -> dict[str, Any]:
     """Read tokenizer.json, or build it from older files; CheckpointError if unlike GPT-2's."""
     if TOKENIZER not in files:
-        return _merge_files(files, words)
+        return _merge_files(files, n_words)
     document = read_json(files[TOKENIZER], LARGEST)
     for component, allowed in COMPONENTS.items():
         value = document.get(component)
@@ -214,11 +215,11 @@ def _read_tokenizer(files: Mapping[str, Path], words: int) -> dict[str, Any]:
     return document
 
 
-def _merge_files(files: Mapping[str, Path], words: int) -> dict[str, Any]:
+def _merge_files(files: Mapping[str, Path], n_words: int) -> dict[str, Any]:
     """Build a tokenizer.json's content from vocab.json and merges.txt; CheckpointError if bad."""
     if not set(VOCABULARY) <= set(files):
         raise CheckpointError(
-            f"{TOKENIZER} is missing. It defines the {words:,} tokens of this GPT-2. "
+            f"{TOKENIZER} is missing. It defines the {n_words:,} tokens of this GPT-2. "
             f"Add it, or {' and '.join(VOCABULARY)}."
         )
     vocabulary, merges = (files[name] for name in VOCABULARY)
