@@ -397,14 +397,14 @@ def _concatenate_slices(written: list[Written]) -> Sites:
     return {key: torch.cat([part[key] for part in written]) for key in written[0]}
 
 
-def bench(opened: Opened, texts: int = 256) -> Bench:
-    """Return a model's bench on up to `texts` held-out texts, cached; ConfigError if unsuitable."""
+def bench(opened: Opened, n_texts: int = 256) -> Bench:
+    """Return a model's bench on up to n_texts held-out texts, cached; ConfigError if unsuitable."""
 
     def make() -> tuple[Bench, int]:
-        opened_bench = Bench(opened, questions(opened, texts))
+        opened_bench = Bench(opened, questions(opened, n_texts))
         return opened_bench, sum(sizes(opened, opened_bench.questions))
 
-    return opened.results.get(("bench", texts), make)
+    return opened.results.get(("bench", n_texts), make)
 
 
 def cached_effect(bench: Bench, chosen: tuple[Cut, ...], mode: str) -> Effect:

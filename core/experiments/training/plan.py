@@ -223,16 +223,16 @@ class Plan:
         return list_guards(self.trial.match, self.trial.search != "none")
 
 
-def list_guards(equal: str, searched: bool) -> list[str]:
+def list_guards(match_key: str, searched: bool) -> list[str]:
     """Return the chosen controls against unfair comparison, in words; [] if there are none.
 
     Args:
-        equal: What is equal for all models: a key of the menu match, such as "nothing".
+        match_key: What is equal for all models: a key of the menu match, such as "nothing".
         searched: Whether each model's learning rate is searched.
     """
     phrases = []
-    if equal != "nothing":
-        phrases.append(f"equal {lower_first(match.label(equal))}")
+    if match_key != "nothing":
+        phrases.append(f"equal {lower_first(match.label(match_key))}")
     if searched:
         phrases.append(SEARCHED)
     return phrases

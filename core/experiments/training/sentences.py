@@ -188,10 +188,7 @@ def _format_seeds(seeds: float) -> str:
 
 
 def beats_chance(runs: Runs, plan: Plan) -> bool:
-    """Return whether any model lacking the part that its task needs is above chance.
-
-    The interval of its accuracy at the newest step must lie above chance.
-    """
+    """Return whether the interval of a model without its task's needed part is above chance."""
     learnt = task[plan.training.task]
     step = common_step(runs, plan)
     lacking = [
