@@ -265,7 +265,7 @@ class Sublayer:
         return parts, end
 
     def _draw_norm(self, place: str, x: int, y: int, width: int) -> str:
-        """Return the SVG of a norm's box."""
+        """Return the SVG of a norm's clickable box; (x, y) is the middle of its upper edge."""
         normed = self.norms[place] in self.forward_pass.sites
         name = self.forward_pass.config.norm if normed else "no norm"
         kind = "box norm" if normed else "off"
@@ -546,7 +546,7 @@ def list_attention_extras(c: Config, layer: int) -> list[str]:
 
 
 def _name_position(c: Config) -> list[str]:
-    """Name the position encoding, with RoPE's share and base where they are not the defaults."""
+    """List the position encoding's name, with RoPE's share, and its base, if not the defaults."""
     name = MENUS["position"].label(c.position)
     if not c.part("position").turns:
         return [name]

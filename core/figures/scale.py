@@ -61,9 +61,9 @@ def on_one_scale(spec: Spec, *tables: pd.DataFrame) -> Spec:
 
 
 def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) -> bool:
-    """Return whether both tables have the same rows, numbers aside, and the axes are linear.
+    """Return whether other (None: False) has table's rows, numbers aside, on linear axes.
 
-    False without another table, or without a column value.
+    False without a column value.
     """
     log = any(
         (encoding.get("scale") or {}).get("type") == "log" for encoding in _measured_encodings(spec)
@@ -81,10 +81,7 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 
 
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
-    """Return a copy of a specification without fixed ends of measured axes, such as 0 to 1.
-
-    Where all differences in `table` are 0, the axis goes from −1 to 1.
-    """
+    """Return a copy without fixed ends of measured axes; −1 to 1 if all values of table are 0."""
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
     nothing = bool(columns) and all((column == 0).all() for column in columns)
@@ -99,7 +96,7 @@ def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
 
 
 def _measured_encodings(spec: Spec) -> Iterator[Spec]:
-    """Yield the encodings of measured columns."""
+    """Yield the axis and colour encodings of the columns value and reference."""
     for unit in _encoding_units(spec):
         for channel, encoding in unit["encoding"].items():
             if (

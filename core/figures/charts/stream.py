@@ -25,7 +25,7 @@ def amounts(title: str) -> Drawn:
 
 @spec
 def growth() -> Drawn:
-    """Draw FLOPs against length of text, a line per part; columns: tokens, part, value."""
+    """Draw FLOPs by text length, log axes, a line per part; columns: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return BASE.mark_line(point=True).encode(
         x=alt.X("tokens:Q", title="tokens in the text" + LOG, scale=log, axis=number_axis()),
@@ -66,7 +66,7 @@ def stages() -> Drawn:
 
 @spec
 def before_after() -> Drawn:
-    """Draw one token's vector before and after a norm; columns: dimension, before, after."""
+    """Draw a token's vector before and after a norm as bars; columns: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
     x = alt.X(

@@ -11,10 +11,9 @@ from core.figures.spec import BASE, Drawn, number_axis, spec, word_axis
 
 @spec
 def next_words(title: str) -> Drawn:
-    """Draw bars by token: columns label, word, token, variant, probability, chance.
+    """Draw probability (bars) and chance (ticks) by label and variant; also columns word, token.
 
-    The bar is the probability (0 to 1) per token (label) and variant, the tick the chance of being
-    sampled.
+    probability: 0 to 1; chance: of being sampled; label: of the token.
     """
     y = word_axis(alt.Y, "label", None, limit=160)
     offset = alt.YOffset("variant:N", sort=None)
