@@ -196,7 +196,7 @@ def correct_together(
 
 
 def _mean_and_error(values: Sequence[float]) -> tuple[float, float]:
-    """Return the mean and its standard error; NaN where there are too few values."""
+    """Return the mean (NaN for none or overflow) and its standard error (NaN below two values)."""
     if not values:
         return math.nan, math.nan
     if len(set(values)) == 1:  # to the last bit, which fsum and division would lose

@@ -31,11 +31,11 @@ def compute_meters(watcher: Watcher) -> tuple[list[Place], np.ndarray]:
     return watcher.names, np.array([part(sums) for part in meter.values()])
 
 
-def tidy(names: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
+def tidy(places: Iterable[Place], values: np.ndarray) -> pd.DataFrame:
     """Tabulate a value per meter and (site, layer), as given: layer, site, meter, value."""
     rows = [
         (layer, site, name, value)
-        for (site, layer), column in zip(names, values.T.tolist())
+        for (site, layer), column in zip(places, values.T.tolist())
         for name, value in zip(meter, column)
     ]
     return pd.DataFrame(rows, columns=["layer", "site", "meter", "value"])

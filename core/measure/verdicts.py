@@ -277,7 +277,7 @@ def _compare_means(
 
 @functools.cache
 def compare_counts(learnt: int, base_learnt: int, seeds: int) -> float:
-    """Return p of two numbers of runs, each of so many (Boschloo's exact test, two-sided)."""
+    """Return p of learnt and base_learnt runs, of so many seeds each (Boschloo, two-sided)."""
     if learnt == base_learnt:
         return 1.0
     # SciPy's statistics take 40 MB, which most servers never need.
