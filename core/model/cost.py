@@ -13,8 +13,8 @@ from core.model.parts.placement import AFTER, ON_OUTPUT
 BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
-def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
-    """Count parameters by part, shared layers once; with 0 for `vocabulary`, of blocks alone.
+def parameters(config: Config, vocabulary_size: int = 0) -> dict[str, int]:
+    """Count parameters by part, shared layers once; of the blocks alone if vocabulary_size is 0.
 
     Keys: attention, ffn, norm, residual scale (if any); with a vocabulary also embedding,
     positions, final norm, skips, unembedding. Other missing parts count 0.
@@ -40,12 +40,12 @@ def parameters(config: Config, vocabulary: int = 0) -> dict[str, int]:
         "residual scale": sublayers * scale * layers,
     }
     counts = {part: n for part, n in counts.items() if n or part != "residual scale"}
-    if vocabulary:
-        counts["embedding"] = vocabulary * D
+    if vocabulary_size:
+        counts["embedding"] = vocabulary_size * D
         counts["positions"] = config.part("position").table_rows * D
         counts["final norm"] = norm * (AFTER not in places)
         counts["skips"] = config.skips * (config.n_layers // 2)
-        counts["unembedding"] = vocabulary * D * (not config.tied)
+        counts["unembedding"] = vocabulary_size * D * (not config.tied)
     return counts
 
 
@@ -75,9 +75,9 @@ def flops(config: Config, tokens: int) -> dict[str, int]:
     }
 
 
-def forward_flops(config: Config, tokens: int, vocabulary: int) -> int:
-    """Return the forward FLOPs of one sequence with the unembedding; `vocabulary` is its size."""
-    return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary
+def forward_flops(config: Config, tokens: int, vocabulary_size: int) -> int:
+    """Return the forward FLOPs of one sequence, of blocks and unembedding together."""
+    return sum(flops(config, tokens).values()) + 2 * tokens * config.d_model * vocabulary_size
 
 
 def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
@@ -141,10 +141,10 @@ def bytes_for_backward(config: Config, tokens: int, dtype: str = "float32") -> i
     return BYTES[dtype] * config.n_layers * tokens * numbers
 
 
-def run_bytes(config: Config, tokens: int, vocabulary: int, dtype: str = "float32") -> int:
+def run_bytes(config: Config, tokens: int, vocabulary_size: int, dtype: str = "float32") -> int:
     """Estimate the bytes of a traced pass of one sequence: weights, activations, a fifth on top."""
     copied = dtype != "float32"
-    weights = sum(parameters(config, vocabulary).values()) * (4 + copied * BYTES[dtype])
+    weights = sum(parameters(config, vocabulary_size).values()) * (4 + copied * BYTES[dtype])
     recorded = 2 * (
         sum(activation_bytes(config, tokens, dtype).values())
         + bytes_for_backward(config, tokens, dtype)

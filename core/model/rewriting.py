@@ -13,9 +13,9 @@ from core.model.transformer import Transformer
 
 @torch.no_grad()
 def reverse_heads_and_units(model: Transformer) -> None:
-    """Reverse the order of heads and of hidden units in place; outputs change by rounding only.
+    """Reverse heads (not with ALiBi) and hidden units in place; outputs change by rounding only.
 
-    With ALiBi, whose slope is another one for each head, heads keep their order.
+    ALiBi's slope is another one for each head.
     """
     for module in model.modules():
         if isinstance(module, MultiHeadAttention) and not isinstance(module.position, ALiBi):

@@ -91,7 +91,7 @@ class Transformer(nn.Module):
         return x
 
     def embed_tokens(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:
-        """Return the input of the first block: int (B, T) -> (B, T, D).
+        """Return embeddings plus positions, the first block's input: int (B, T) -> (B, T, D).
 
         Args:
             tokens: Token ids.
@@ -128,7 +128,7 @@ class Transformer(nn.Module):
         return x
 
     def compute_logits(self, stream: torch.Tensor) -> torch.Tensor:
-        """Apply the final norm and the unembedding: (B, T, D) -> (B, T, V)."""
+        """Apply the final norm, the unembedding and any soft-cap: (B, T, D) -> (B, T, V)."""
         stream = self.ln_final(stream)
         logits = F.linear(stream, self.embed) if self.unembed is None else self.unembed(stream)
         if self.config.logit_cap:

@@ -44,7 +44,7 @@ class LayerNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Normalise each token's vector: (…, D) -> (…, D)."""
+        """Apply layer norm with gain and any bias to each token: (…, D) -> (…, D)."""
         weight: Any = self._parameters["weight"]
         bias = self._parameters.get("bias")
         return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
@@ -76,12 +76,12 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Normalise each token's vector: (…, D) -> (…, D)."""
+        """Apply RMSNorm with gain to each token's vector: (…, D) -> (…, D)."""
         weight: Any = self._parameters["weight"]
         return tap(self.site, F.rms_norm(x, weight.shape, weight, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
-        """Apply the norm to x with the scale at `point`: 2 × (…, D) -> (…, D)."""
+        """Apply the norm to x with the scale at `point` and with gain: 2 × (…, D) -> (…, D)."""
         return x * (point.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
 
 
