@@ -207,7 +207,7 @@ class Settings:
         return [(name, definitions[name]) for name in dict.fromkeys([*cls.FIRST, *definitions])]
 
     def _check_together(self) -> None:
-        """Raise ConfigError where values that are valid alone cannot be combined."""
+        """Check values that depend on each other (ConfigError); here nothing, for subclasses."""
 
     def follows(self, name: str) -> bool:
         """Return whether a value equals that derived from others; False if it is not derived."""
