@@ -230,7 +230,7 @@ class Task:
 
 
 def register_task(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
-    """Return a decorator that registers a drawing function's Task by its name; `facts`: fields."""
+    """Return a decorator that makes a drawing function a Task with `facts`, in the menu by name."""
 
     def enter(draw: Draw) -> Task:
         learnt = Task(draw, **facts)
