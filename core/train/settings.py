@@ -43,7 +43,7 @@ decay.add(
     help="adaptive step size per parameter, decoupled weight decay (Loshchilov and Hutter, 2019).",
 )
 def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create PyTorch's AdamW; `heights` is not used."""
+    """Create PyTorch's AdamW; `decay` is weight decay, `heights` is not used."""
     return torch.optim.AdamW(weights, lr=rate, weight_decay=decay, fused=fused)
 
 
@@ -53,7 +53,7 @@ def adamw(weights: Weights, heights: Heights, rate: float, decay: float, fused: 
     help="gradient descent with momentum 0.9. Needs a higher learning rate than AdamW, about 0.1.",
 )
 def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create PyTorch's SGD with momentum 0.9; `heights` is not used."""
+    """Create PyTorch's SGD with momentum 0.9; `decay` is weight decay, `heights` is not used."""
     return torch.optim.SGD(weights, lr=rate, momentum=0.9, weight_decay=decay, fused=fused)
 
 
@@ -66,7 +66,7 @@ def sgd(weights: Weights, heights: Heights, rate: float, decay: float, fused: bo
     ),
 )
 def muon(weights: Weights, heights: Heights, rate: float, decay: float, fused: bool) -> Optimizer:
-    """Create Muon; `fused` is not used."""
+    """Create Muon; `decay` is weight decay, `fused` is not used."""
     return Muon(weights, heights, rate, decay)
 
 
