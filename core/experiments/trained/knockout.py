@@ -162,7 +162,7 @@ class Effect:
 
     @property
     def name(self) -> str:
-        """Ablated parts as on screen: "− L2H3, − FFN 1"; "full model" for none."""
+        """Ablated parts as on screen, by layer: "− FFN 1, − L2H3"; "full model" for none."""
         return name_of(self.cuts)
 
 
