@@ -81,7 +81,7 @@ def can_subtract(spec: Spec, table: pd.DataFrame, other: pd.DataFrame | None) ->
 
 
 def for_differences(spec: Spec, table: pd.DataFrame | None = None) -> Spec:
-    """Return a copy without fixed ends of measured axes; −1 to 1 if all values of table are 0."""
+    """Return a copy without fixed ends of measured axes; −1 to 1 if table's values are all 0."""
     scaled: Spec = copy.deepcopy(spec)
     columns = [] if table is None else [table[name] for name in MEASURED if name in table]
     nothing = bool(columns) and all((column == 0).all() for column in columns)
