@@ -140,12 +140,12 @@ def read_cuts(text: str, config: Config) -> tuple[tuple[Cut, ...], list[str]]:
 
 
 def write_cuts(chosen: Iterable[Cut]) -> str:
-    """Return parts, sorted, as text for a link, from 1: "2.3~1.ffn"; "" for none."""
+    """Return parts, sorted by layer, as text for a link, from 1: "1.ffn~2.3"; "" for none."""
     return "~".join(cut.write() for cut in sorted(chosen))
 
 
 def name_of(chosen: Iterable[Cut]) -> str:
-    """Name the ablation of some parts: "− L2H3, − FFN 1"; "full model" for none."""
+    """Name the ablation of some parts, by layer: "− FFN 1, − L2H3"; "full model" for none."""
     return ", ".join(f"− {cut.name}" for cut in sorted(chosen)) or "full model"
 
 

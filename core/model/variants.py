@@ -1,6 +1,6 @@
 """Baseline and variants: each variant is what differs from the baseline, and is named by it.
 
-In a link a difference is written "norm-none__n_heads-8", and several are joined by "~". Variants
+In a link a difference is written "n_heads-8__norm-none", and several are joined by "~". Variants
 are kept as differences, not as whole settings: so when the baseline moves, they move with it and
 stay comparable.
 """
@@ -63,7 +63,7 @@ ablation.add("one_head", {"n_heads": 1}, label="1 head", help="a single head of 
 
 
 def encode(changes: Changes) -> str:
-    """Return changes as text for a link, "norm-none__n_heads-8", in Config's order; "" for none."""
+    """Return changes as text for a link, "n_heads-8__norm-none", in Config's order; "" for none."""
     settings = Config.settings()
     return AND.join(
         f"{name}-{settings[name].write(changes[name])}" for name in settings if name in changes
@@ -121,7 +121,7 @@ def difference(config: Config, baseline: Config) -> Changes:
 
 
 def name_of(changes: Changes, between: str = ", ") -> str:
-    """Name a variant by its changes: "− residual (FFN), 8 heads"; "" for none."""
+    """Name a variant by its changes, in Config's order: "8 heads, − norm"; "" for none."""
     settings = Config.settings()
     names = [settings[name].describe_change(changes[name]) for name in settings if name in changes]
     both = [

@@ -65,7 +65,7 @@ class PostNorm(Placement):
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return norm(x + y)."""
+        """Return norm(add(x, y)), which is norm(x + y) with a residual."""
         return norms[0](add(x, y))
 
 
@@ -80,7 +80,7 @@ class OutputNorm(Placement):
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return x + norm(y)."""
+        """Return add(x, norm(y)), which is x + norm(y) with a residual."""
         return add(x, norms[0](y))
 
 
@@ -102,5 +102,5 @@ class SandwichNorm(Placement):
 
     @staticmethod
     def write(x: torch.Tensor, y: torch.Tensor, add: Add, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return x + norm₂(y)."""
+        """Return add(x, norms[1](y)), which is x + norm₂(y) with a residual."""
         return add(x, norms[1](y))
