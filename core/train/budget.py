@@ -182,7 +182,7 @@ def check_budget(
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds for people: "12 s", "3 min", "1.5 h"."""
+    """Write seconds for people: "12 s" below 100 s, "3 min", "2.5 h" from 6,000 s."""
     if seconds < 100:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
