@@ -67,7 +67,7 @@ def _continue(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Sample a continuation of the tokens (cached)."""
+    """Sample a continuation (cached): vocabulary, Steps with logits None; see continuation()."""
     words = tuple(dict.fromkeys(tokens))
     vocabulary, numbers = look_up_words(kind, words)
     number = dict(zip(words, numbers))

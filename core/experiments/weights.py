@@ -50,7 +50,7 @@ class Weights:
 
     @staticmethod
     def describe(config: Config) -> str:
-        """Describe the weights for the caption of a picture."""
+        """Describe the weights for a caption; here "Random weights, seed 0" or the like."""
         return f"Random weights, seed {config.seed}"
 
     @staticmethod

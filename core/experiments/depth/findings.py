@@ -188,7 +188,7 @@ def _describe_baseline(meter: str, variant: Journey, base: Journey) -> str:
 
 
 def _describe_growth(meter: str, journey: Journey) -> str:
-    """Describe how a magnitude changes: stays, grows or shrinks."""
+    """Describe a magnitude: it stays, grows or shrinks from first to last, or its end and range."""
     n, end = last_value(journey, meter)
     begin = first_value(journey, meter)
     values = journey.values_of(meter)
@@ -234,7 +234,7 @@ def _describe_similarity(meter: str, journey: Journey) -> str:
 
 
 def _describe_rank(meter: str, journey: Journey) -> str:
-    """Describe how the effective rank changes."""
+    """Describe the effective rank: first → last, with its maximum, or since when all is zeros."""
     n, end = last_value(journey, meter)
     limit = min(journey.n_real, journey.config.d_model)
     values = journey.values_of(meter)
@@ -287,7 +287,7 @@ def _describe_range(meter: str, values: np.ndarray) -> str:
 
 
 def _describe_change(meter: str, journey: Journey) -> str:
-    """Describe the first and the last value of any other statistic."""
+    """Describe any other statistic: from first to last, or where it starts and ends and range."""
     n, end = last_value(journey, meter)
     begin = number(first_value(journey, meter))
     last_one = number(end)

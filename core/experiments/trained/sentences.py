@@ -142,11 +142,11 @@ class FormWriter(Writer):
         return options[case]
 
     def noun(self, kind: str, number: Any) -> Any:
-        """Return an open slot for a noun of this kind."""
+        """Return an open slot for a noun of this kind; random number `number` decides plural."""
         return Open(tuple(NOUNS[kind]), next(self.numbers), number)
 
     def be(self, number: Any) -> Any:
-        """Return an open slot for "was" or "were"."""
+        """Return an open slot for "was" or "were", by the random number at place `number`."""
         return Open(BE, number)
 
 

@@ -106,7 +106,7 @@ def models_at_edge(plan: Plan, chosen_ways: Mapping[Key, str]) -> list[str]:
 
 
 def _chosen_rates(arm: Arm, plan: Plan, chosen_ways: Mapping[Key, str]) -> list[float]:
-    """Return the chosen learning rate of each seed."""
+    """Return a model's chosen learning rate for each of the plan's seeds, in their order."""
     ways = plan.ways(arm)
     return [ways[chosen_ways[arm.name, seed]].learning_rate for seed in plan.seeds]
 
@@ -121,7 +121,7 @@ class Judge:
 
     @property
     def now(self) -> Judged:
-        """Runs that are compared, with the rows so far."""
+        """Runs that are compared, with the rows so far; selected again when there are more."""
         rows = sum(map(len, self.every.values()))
         if rows != self._seen[0]:
             self._seen = (

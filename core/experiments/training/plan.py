@@ -299,7 +299,7 @@ def plan(
 
 
 def _find_twin(arms: list[Arm], arm: Arm) -> int | None:
-    """Return the index of the arm with the same config, or None."""
+    """Return the index of the first arm with the same config, trainings aside, or None."""
     return next((n for n, other in enumerate(arms) if other.config == arm.config), None)
 
 
