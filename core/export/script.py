@@ -167,7 +167,7 @@ def _remove_imports(code: str) -> str:
 
 
 def _cell(kind: str, text: str) -> dict[str, Any]:
-    """Return a cell of a notebook: "markdown" or "code"."""
+    """Return a notebook's cell with a text; `kind` is "markdown" or "code"."""
     lines = text.strip("\n").splitlines(keepends=True)
     cell = {"cell_type": kind, "metadata": {}, "source": lines}
     return cell | ({"execution_count": None, "outputs": []} if kind == "code" else {})
