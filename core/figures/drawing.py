@@ -108,17 +108,17 @@ class Sublayer:
 
     @property
     def target(self) -> int:
-        """Height of a clickable part, in pixels."""
+        """Height of a clickable part, in pixels: 24 if compact, else 32."""
         return 24 if self.compact else TARGET
 
     @property
     def wire(self) -> int:
-        """Height of a wire between two boxes, in pixels."""
+        """Height of a wire between two boxes, in pixels: 7 if compact, else 12."""
         return 7 if self.compact else WIRE
 
     @property
     def work(self) -> int:
-        """Height of the sub-layer's box, in pixels."""
+        """Height of the sub-layer's box, in pixels, with its lines, button and heads."""
         lines = 15 * len(self.inside)
         if "heads" in self.clicks:
             lines += self.target - 10 * self.compact
