@@ -112,12 +112,12 @@ class Difference(NamedTuple):
 
     @property
     def clear(self) -> bool:
-        """Whether the difference is significant."""
+        """Whether the difference is significant: p is below 0.05; False for NaN."""
         return self.p < 1 - LEVEL
 
     @property
     def verdict(self) -> str:
-        """Verdict on the difference; see find_verdict."""
+        """Verdict: "difference", "equivalent" or "undecided"; see find_verdict()."""
         return find_verdict(self.p, self.low, self.high, self.margin)
 
 
