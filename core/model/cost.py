@@ -90,10 +90,7 @@ def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Return the bytes that a trace of one sequence records, by part.
-
-    Keys: "token vectors", "attention weights", "hidden units".
-    """
+    """Return traced bytes by part: "token vectors", "attention weights", "hidden units"."""
     D = config.d_model
     F = config.d_ff
     T = tokens

@@ -194,7 +194,7 @@ class Draw:
         return self._draw_once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
 
     def bias(self, name: str, width: int, fan_in: int) -> torch.Tensor:
-        """Draw a bias of shape (width,)."""
+        """Return a bias of shape (width,) by the recipe: drawn, or zeros."""
         return self._draw_once(
             name, (width, fan_in), lambda: self._init.bias((width,), fan_in, self.stream(name))
         )
