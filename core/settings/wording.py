@@ -102,7 +102,7 @@ def shorten(value: object, width: int = 40) -> str:
 
 
 def replace_unprintable(text: object) -> str:
-    """Replace characters that cannot be printed or encoded by �."""
+    """Replace characters that cannot be printed or encoded, line breaks too, by �."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
 
 
