@@ -82,7 +82,7 @@ def fact_table(
 
 
 def _count_subjects(vocabulary: Words) -> int:
-    """Return the number of subjects in the vocabulary."""
+    """Return the number of subjects: words that are neither relations nor objects."""
     return len(vocabulary) - len(RELATIONS) - len(OBJECTS)
 
 
