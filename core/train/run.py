@@ -272,7 +272,7 @@ class Run:
         )
 
     def state(self) -> State:
-        """Copy the training as it stands, to go on from later."""
+        """Return a State with copies of the training as it stands, to go on from later."""
         return replace(
             self.start,
             step=self.at,

@@ -226,7 +226,7 @@ class Training(Settings):
         return step in (1, self.steps) or step % self.every == 0
 
     def rate(self, step: int) -> float:
-        """Return the learning rate of a step, the first of which is 1."""
+        """Return the learning rate of a step (from 1), by warm-up and decay."""
         if step <= self.warmup:
             return self.learning_rate * step / self.warmup
         return self.learning_rate * decay[self.decay](
@@ -251,7 +251,7 @@ def read_task_name(settings: "Learner | Removed") -> str:
 
 @cache
 def default_config(task_name: str) -> Config:
-    """Return the settings of a task's full model."""
+    """Return the Config of a task's full model (cached); KeyError for an unknown task."""
     return task[task_name].config()
 
 
