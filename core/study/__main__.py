@@ -86,7 +86,7 @@ EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command line and return its exit code."""
+    """Run a command line (None: sys.argv's); print errors; return the exit code."""
     arguments_given = parser().parse_args(arguments)
     try:
         code: int = arguments_given.call(arguments_given)
@@ -204,7 +204,7 @@ def _count(text: str) -> int:
 
 
 def plan(arguments: Namespace) -> int:
-    """Run the command plan: print what studies would train and how long it takes; return 0."""
+    """Run the command plan: print what study files would still train, and how long; return 0."""
     workers = arguments.workers or worker_count()
     studies = [read_study(path) for path in arguments.studies]
     try:
@@ -217,7 +217,7 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command run: train missing runs of study files; return 0, or 1 if runs remain."""
+    """Run the command run: train missing runs of study files; return 0, 1 or 128 + signal."""
     return train(arguments, [read_study(path) for path in arguments.studies])
 
 
@@ -249,9 +249,9 @@ def import_(arguments: Namespace) -> int:
 
 
 def rerun(arguments: Namespace) -> int:
-    """Run the command rerun: train runs of other conditions than here again; return 0 or 1.
+    """Run the command rerun: train finished runs of other conditions than the workers' again.
 
-    It is 1 if some run has no result in the end.
+    Return 0, 1 if some run has no result in the end, 128 + n after signal n.
     """
     store = Store(arguments.database, create=False)
     studies = [find_study_id(store, name) for name in arguments.studies]
@@ -275,7 +275,7 @@ def status(arguments: Namespace) -> int:
 
 
 def export_(arguments: Namespace) -> int:
-    """Run the command export: write tables, summary, pictures and curves of studies; return 0."""
+    """Run the command export: write only the outputs chosen; return 0, StudyError for none."""
     folders = {
         kind: folder
         for kind, folder in (("csv", arguments.csv), ("parquet", arguments.parquet))
@@ -311,23 +311,25 @@ def export_(arguments: Namespace) -> int:
     return COMPLETE
 
 
-def _write_files_of_one(arguments: Namespace, store: Store, number: int) -> None:
+def _write_files_of_one(arguments: Namespace, store: Store, study_id: int) -> None:
     """Write a study's summary, picture, report and curves, each if its option has a path.
 
     Print the path of each file.
     """
     if arguments.summary or arguments.picture:
-        summary = summary_with_guards(store, number)
+        summary = summary_with_guards(store, study_id)
         if arguments.summary:
             _write_text(arguments.summary, write_csv(summary) or "")
         if arguments.picture:
             _write_text(arguments.picture, matrix_svg(summary, style=STYLE) + "\n")
     if arguments.report:
-        _write_text(arguments.report, report_html(store, number))
+        _write_text(arguments.report, report_html(store, study_id))
     if arguments.curves:
         elsewhere = {key for other in arguments.besides for key in read_curves(other).hashes()}
-        runs = [run for run in store.runs(number, *ENDED, spec=False) if run.hash not in elsewhere]
-        rows = rows_of(store, number, runs)
+        runs = [
+            run for run in store.runs(study_id, *ENDED, spec=False) if run.hash not in elsewhere
+        ]
+        rows = rows_of(store, study_id, runs)
         Path(arguments.curves).parent.mkdir(parents=True, exist_ok=True)
         write_curves(
             arguments.curves,
@@ -338,7 +340,7 @@ def _write_files_of_one(arguments: Namespace, store: Store, number: int) -> None
 
 
 def _write_text(path: str, text: str) -> None:
-    """Write a text file, create its folder, and print its path."""
+    """Write a text file (UTF-8), creating its folder or replacing it, and print its path."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     Path(path).write_text(text, encoding="utf-8")
     print(path)
@@ -420,7 +422,7 @@ def _is_only_built_in(name: str, database: str | None) -> bool:
 
 
 def read_study(path: str) -> Study:
-    """Read the study of a file. Raises StudyError with the file's name before every mistake."""
+    """Read the study of a file; StudyError, the file's name before every mistake, or OSError."""
     try:
         return file.read(path)
     except StudyError as error:
@@ -439,17 +441,17 @@ def find_study_id(store: Store, name: str) -> int:
     return number
 
 
-def print_state(store: Store, number: int) -> bool:
-    """Print a study's progress to stdout; return whether all runs are done or diverged."""
-    name = next((study.name for study in store.studies() if study.id == number), None)
+def print_state(store: Store, study_id: int) -> bool:
+    """Print a study's progress; return whether all runs are done or diverged; False if deleted."""
+    name = next((study.name for study in store.studies() if study.id == study_id), None)
     if name is None:
         print("The study has been deleted in the meantime.")
         return False
     # before anything is printed
-    now = progress_of(store, number)
-    failed = store.runs(number, FAILED, spec=False)
+    now = progress_of(store, study_id)
+    failed = store.runs(study_id, FAILED, spec=False)
     print(f"{name}: {now.describe()}.")
-    look = find_look(store, number)
+    look = find_look(store, study_id)
     if look:
         print(f"  {look.describe(worker_count())}")
     if now.lost:
@@ -461,16 +463,16 @@ def print_state(store: Store, number: int) -> bool:
         print(f"  … and {len(failed) - SHOWN} more.")
     if now.open and not now.running:
         print(f"  To continue: python -m core.study resume {name!r}")
-    print_mixed(store, number)
+    print_mixed(store, study_id)
     return now.complete
 
 
-def print_mixed(store: Store, number: int, stream: TextIO | None = None) -> None:
+def print_mixed(store: Store, study_id: int, stream: TextIO | None = None) -> None:
     """Print which conditions a study mixes within a task, to stdout by default; nothing if none."""
-    mixed = describe_mixed_tasks(store.runs(number, *ENDED, spec=False))
+    mixed = describe_mixed_tasks(store.runs(study_id, *ENDED, spec=False))
     if not mixed:
         return
-    name = next((study.name for study in store.studies() if study.id == number), "")
+    name = next((study.name for study in store.studies() if study.id == study_id), "")
     command = f"python -m core.study rerun {name!r}"
     print(
         f"  Comparisons mix conditions: {mixed}. To train the odd runs again: {command}",
@@ -551,7 +553,7 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
     return number
 
 
-def _queue_odd_runs(store: Store, workers: WorkerPool, number: int) -> int:
+def _queue_odd_runs(store: Store, workers: WorkerPool, study_id: int) -> int:
     """Queue a study's runs of other conditions than here again, dropping results; return its id.
 
     Runs without a result stay as they are.
@@ -559,24 +561,24 @@ def _queue_odd_runs(store: Store, workers: WorkerPool, number: int) -> int:
     Args:
         store: The store.
         workers: The workers that are to train them.
-        number: Id of the study.
+        study_id: Id of the study.
     """
-    name = next(line.name for line in patiently(store.studies) if line.id == number)
-    specs = patiently(lambda: store.specs(number))
+    name = next(line.name for line in patiently(store.studies) if line.id == study_id)
+    specs = patiently(lambda: store.specs(study_id))
     if not specs:
-        return number
+        return study_id
     machine = read_machine(next(iter(specs.values())))
     _require_machine(workers, name, machine)
     here = _wait_for_conditions(workers, name, machine)
-    odd = find_odd_runs(patiently(lambda: store.runs(number, *ENDED, spec=False)), here)
-    queued = patiently(lambda: store.rerun(number, odd))
+    odd = find_odd_runs(patiently(lambda: store.runs(study_id, *ENDED, spec=False)), here)
+    queued = patiently(lambda: store.rerun(study_id, odd))
     words = ", ".join(f"{condition} {here[condition]}" for condition in CONDITIONS)
     print(f"{name}: {count(queued, 'run')} to train again with {words}.")
-    return number
+    return study_id
 
 
 def _wait_for_conditions(workers: WorkerPool, name: str, machine: Machine) -> Conditions:
-    """Return the conditions of the workers; wait for those of a cluster. Raises StudyError."""
+    """Return the conditions of the workers; wait for one up to 60 s, then StudyError."""
     end = time.monotonic() + WORKERS_WAIT
     while True:
         absent = workers.refresh_workers()

@@ -39,7 +39,7 @@ def ablate(
     name: str = "ablation",
     question: str = "",
 ) -> dict[str, Any]:
-    """Train baseline and variants in this process; return the verdicts as a dict of comparisons.
+    """Train baseline and variants in this process; return the document of verdicts as a dict.
 
     The document is that of `python -m core.study verdict NAME --json`; its fields are described in
     `core/study/verdict.schema.json`. Nothing is stored. Trainings use one thread, as those of
@@ -129,7 +129,7 @@ def _name_variants(variants: Variants) -> dict[str, Any]:
 
 
 def _write_toml(value: Any) -> str:
-    """Write a value as TOML. Values of other types become text, which the reader judges."""
+    """Write a value as TOML. NaN, infinities and other types become strings, judged by readers."""
     if isinstance(value, Mapping):
         pairs = [f"{_write_toml(str(key))} = {_write_toml(entry)}" for key, entry in value.items()]
         return f"{{{', '.join(pairs)}}}"

@@ -115,10 +115,9 @@ def conditions_of(workers: WorkerPool, machine: Machine) -> Conditions:
 
 
 def find_odd_runs(lines: Iterable[Line], here: Conditions) -> list[int]:
-    """Return the ids of all finished runs trained in other (known) conditions than `here`.
+    """Return the ids of these runs that were trained in conditions known to differ from `here`.
 
-    These are all that were trained in other conditions than `here`, even where they are the most:
-    no training here could match them.
+    All of them, even where they are the most: no training here could match them.
 
     Args:
         lines: The finished runs of a study.

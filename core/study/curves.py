@@ -124,7 +124,7 @@ def write_curves(
 
 
 def _to_floats(values: list[float]) -> np.ndarray[Any, Any]:
-    """Return an array of float32, or of float64 where a value is too large for float32."""
+    """Return a float32 array; a float64 one if any value is too large for float32."""
     exact = np.array(values, np.float64)
     with np.errstate(over="ignore"):
         short = exact.astype(np.float32)

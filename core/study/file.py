@@ -63,12 +63,7 @@ Rates = Callable[
 
 
 def read(path: str | Path) -> Study:
-    """Read the study of a file; StudyError with every mistake, OSError if it is unreadable.
-
-    Raises:
-        StudyError: with every mistake in the file.
-        OSError: the file cannot be read.
-    """
+    """Read the study of a file; StudyError with every mistake, OSError if it is unreadable."""
     try:
         with Path(path).open(encoding="utf-8") as file:
             text = file.read(MAX_CHARACTERS + 1)
@@ -202,7 +197,7 @@ class _Reader:
         return value if isinstance(value, str) else ""
 
     def read_machine(self) -> Machine:
-        """Read device and dtype; note a problem if they are invalid."""
+        """Read device and dtype; if they are invalid, note a problem and return Machine()."""
         options = {
             name: self.document[name] for name in ("device", "dtype") if name in self.document
         }
@@ -250,7 +245,7 @@ class _Reader:
         )
 
     def read_null(self, seeds: list[int]) -> bool:
-        """Read whether there are null arms; note a problem, too, if a seed is NULL_SEEDS or more.
+        """Read whether there are null arms; note a problem for no boolean or too large seeds.
 
         Return False for anything but true; seeds must be below NULL_SEEDS.
         """
@@ -262,7 +257,10 @@ class _Reader:
         return value is True
 
     def read_equal(self) -> str:
-        """Read what is equal for all models, a key of core.train.match; "nothing" if invalid."""
+        """Read what is equal for all models, a key of core.train.match; "nothing" if invalid.
+
+        A problem is noted then.
+        """
         try:
             value: str = Trial.settings()["match"].check(
                 "equal", self.document.get("equal", "nothing")
@@ -273,9 +271,9 @@ class _Reader:
             return "nothing"
 
     def read_rates(self) -> Rates:
-        """Read `search`: return the function from a model's rate to the other rates to try.
+        """Read `search`: return the function from a model's rate to rates to try; note a problem.
 
-        For "none" it returns [].
+        For "none" and invalid values it returns [].
         """
         rates_given = self.document.get("search", "none")
         try:
@@ -578,13 +576,13 @@ def without_rate(name: str, rate: float) -> str:
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
 
-def search_of(source: str) -> str:
+def search_of(toml_text: str) -> str:
     """Return how a text searches rates: a menu key, "" for its own list, or "none" by default.
 
     Args:
-        source: The text of the file, in TOML.
+        toml_text: The text of the file, in TOML.
     """
-    search = tomllib.loads(source).get("search", "none")
+    search = tomllib.loads(toml_text).get("search", "none")
     if isinstance(search, str):
         return search
     return "" if search else "none"
@@ -605,25 +603,24 @@ def read_looks(value: Any) -> tuple[int, ...]:
     return tuple(looks) if is_increasing and in_range else ()
 
 
-def looks_of(source: str) -> tuple[int, ...]:
-    """Return the seeds after which a study's text compares models; () for one look or invalid."""
-    return read_looks(tomllib.loads(source).get("seeds"))
+def looks_of(toml_text: str) -> tuple[int, ...]:
+    """Return the numbers of seeds at which a study's text compares; () for one look or invalid."""
+    return read_looks(tomllib.loads(toml_text).get("seeds"))
 
 
-def margin_of(source: str, task_name: str) -> float:
-    """Return the margin that a study's text states for a task, or else for all, as a share.
-
-    MARGIN without one.
-    """
-    document = tomllib.loads(source)
+def margin_of(toml_text: str, task_name: str) -> float:
+    """Return a study text's margin (share) for a task, else that for all, else MARGIN."""
+    document = tomllib.loads(toml_text)
     table = document.get("task", {}).get(task_name, {})
     points: float = table.get("margin", document.get("margin", 100 * MARGIN))
     return points / 100
 
 
-def describe_guards(source: str) -> list[str]:
+def describe_guards(toml_text: str) -> list[str]:
     """Describe in phrases what a study's text keeps fair: equal costs, searched rates; or []."""
-    return guards_of(tomllib.loads(source).get("equal", "nothing"), search_of(source) != "none")
+    return guards_of(
+        tomllib.loads(toml_text).get("equal", "nothing"), search_of(toml_text) != "none"
+    )
 
 
 # What of a study can be ticked: name, question, tasks, seeds, parts and axes.

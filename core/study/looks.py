@@ -58,10 +58,7 @@ def _model_of(run: Run) -> str:
 
 
 def add_next_look(store: Store, study_id: int) -> bool:
-    """Queue the runs of a study's next look, adding them; False if none, or not decided yet.
-
-    A study whose file this version cannot read gets no more.
-    """
+    """Add and queue runs that a study's next look needs now; False if none, or unreadable."""
     source = find_source(store, study_id)
     if not looks_of(source):
         return False
@@ -100,10 +97,7 @@ class LookStanding:
 
 
 def find_look(store: Store, study_id: int) -> LookStanding | None:
-    """Return the state of a study's looks, from 1; None for one with a single comparison.
-
-    None also for a study that cannot be read.
-    """
+    """Return a study's LookStanding; None for a single look of all seeds, or if unreadable."""
     source = find_source(store, study_id)
     if not looks_of(source):
         return None

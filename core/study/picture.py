@@ -241,7 +241,7 @@ def _format_interval(low: float, high: float, decimals: int) -> str:
 
 
 def _is_told_by_runs(line: Line) -> bool:
-    """Return whether a cell says how many runs learnt the task, by its columns, not an interval."""
+    """Return whether a cell shows how many runs learnt the task, in place of an interval."""
     if not hasattr(line, "two_groups"):  # a file from before that
         return False
     is_compared = not math.isnan(line.p) and math.isnan(line.difference_low)
@@ -348,7 +348,7 @@ def _cell_texts(line: Line, value: float) -> tuple[str, str]:
 
 
 def _words_svg(x: float, y: float, lines: list[str], kind: str) -> str:
-    """Return lines of text as SVG, one below the other.
+    """Return lines of text as SVG, one below the other; `kind` is their CSS classes.
 
     Args:
         x: Of the first line.

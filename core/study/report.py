@@ -190,7 +190,7 @@ def describe_provenance(provenance: Made) -> dict[str, str]:
 
 
 def describe_unknown(runs: Sequence[Line], provenance: Made) -> str:
-    """Describe conditions with several values, not known for each run of a study; "" if none.
+    """Name conditions that have several values and are unknown for some run; "" if none.
 
     Args:
         runs: The runs that have ended.

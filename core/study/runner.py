@@ -142,7 +142,7 @@ class Runner:
             del self.of[run], self._devices[run]
 
     def _report(self, run: int, job: Job, state: str) -> Report:
-        """Return what is to be stored of a run: new rows, state and message."""
+        """Return a run's report: all rows, message, and its state, or `state` while unfinished."""
         with self.workers.lock:  # a chunk may land meanwhile
             rows = list(job.rows[run])
             now = job.states[run]
@@ -162,7 +162,7 @@ class Runner:
         )
 
     def _claim_runs(self) -> None:
-        """Claim and start runs from each study in turn, up to two per worker."""
+        """Claim and start runs of each study in turn, up to two per worker; report failures."""
         empty: set[int] = set()
         while len(self.jobs) < 2 * self.workers.count and len(empty) < len(self.studies):
             held_by = list(self.of.values())
@@ -186,7 +186,7 @@ class Runner:
                     )
 
     def _measure_progress(self) -> Progress:
-        """Count runs by state and estimate the remaining time."""
+        """Return the progress: runs by state, share done and estimated remaining time."""
         by_state = self.store.counts(self.studies)
         counts = {state: n for state, (n, _, _) in by_state.items()}
         time_left = sum(by_state[state][2] for state in (QUEUED, RUNNING) if state in by_state)

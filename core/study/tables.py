@@ -156,7 +156,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
 def choose_rates(
     runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
 ) -> dict[Name, list[tuple[Line, float]]]:
-    """Return (task, model) -> [(run, rate)]: each seed's run with the lowest late loss.
+    """Return (task, model) -> [(best run, rate)] by seed; a run and NaN while a rate is open.
 
     Args:
         runs: All runs of a study.
@@ -248,7 +248,7 @@ def _summarise_cells(
 
 
 def _noise_floor(arms: Iterable[tuple[float, int]]) -> float:
-    """Return the half-width of the interval of the wider null arm; NaN if none has two seeds.
+    """Return the wider interval's half-width over arms' (SD, seeds); NaN if none has two seeds.
 
     Args:
         arms: Standard deviation over seeds of each arm's difference from the baseline, and the
@@ -322,7 +322,7 @@ def _look_at_cells(
     specs: Mapping[Name, str],
     source: str,
 ) -> dict[str, Looked]:
-    """Compare the variants of each task with its baseline; see _summarise_cells."""
+    """Compare variants and null arms with baselines: task -> Looked; see _summarise_cells."""
     ended = _accuracy_of_ended_runs(cells, last_accuracy)
     null_pairs: dict[Name, Pair] = {}
     looks = looks_of(source)
@@ -576,7 +576,7 @@ class Stored:
 
 
 def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
-    """Load the rows of a task's baseline and variants from the store; None without a baseline.
+    """Load the rows of a task's baseline and variants; None if they share no seed with rows.
 
     Rows of unfinished runs are included.
 

@@ -66,7 +66,7 @@ class FullError(StoreError):
 
 
 def address(chosen: str | None = None) -> URL:
-    """Return the store's URL: `chosen`, ABLATION_DATABASE_URL (URL or SQLite path) or DEFAULT."""
+    """Read a URL or SQLite path: `chosen`, ABLATION_DATABASE_URL or DEFAULT; StoreError if bad."""
     text = chosen or os.environ.get(VARIABLE) or DEFAULT
     source = "--database" if chosen else VARIABLE
     text = (
@@ -86,19 +86,16 @@ def address(chosen: str | None = None) -> URL:
 
 
 def printable_address(url: URL) -> str:
-    """Return the address without password and query, for printing."""
+    """Return an address for printing: SQLite's path, or a URL with *** as password, no query."""
     if url.get_backend_name() == "sqlite":
         return str(Path(url.database).absolute()) if url.database else "memory"
     return url.set(drivername=url.get_backend_name(), query={}).render_as_string(hide_password=True)
 
 
 def connect(url: URL) -> Engine:
-    """Return an engine for an address; nothing is connected yet.
+    """Return an engine for an address, not connected yet; StoreError if its driver is missing.
 
     On SQLite, transactions that write take the lock before they read.
-
-    Raises:
-        StoreError: the driver is missing.
     """
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": PATIENCE})
@@ -167,14 +164,14 @@ class Connected:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction that sees one state of the store and changes nothing."""
+        """Open a transaction to read (on SQLite it sees one state); StoreError if it fails."""
         self._check_file()
         with raise_as_store_errors(self.url), self.engine.begin() as connection:
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Open a transaction: all of it happens, or nothing."""
+        """Open a transaction to write: all of it happens, or nothing; StoreError if it fails."""
         self._check_file()
         with (
             raise_as_store_errors(self.url),

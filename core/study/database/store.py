@@ -193,7 +193,7 @@ class Store(Connected):
             return connection.scalar(unwanted_count) or 0
 
     def stamp(self, study: int) -> str:
-        """Return a text that changes with runs' states or the source, not rows; for one process."""
+        """Return a text that changes with runs' states or the TOML, not rows; for one process."""
         query = select(
             runs.c.state, func.count(), func.max(runs.c.ended), func.sum(runs.c.place)
         ).where(runs.c.study == study, runs.c.wanted)
@@ -205,7 +205,7 @@ class Store(Connected):
         return repr((hash(source), states))
 
     def studies(self) -> Sequence[Line]:
-        """Return id, name, question, source and created of every study, the oldest first."""
+        """Return id, name, question, source (TOML) and created of every study, the oldest first."""
         with self.reading() as connection:
             return connection.execute(select(studies).order_by(studies.c.created)).all()
 
