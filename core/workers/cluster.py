@@ -46,14 +46,11 @@ class ClusterLostError(ClusterError):
 
 
 def create_pool(count: int | None = None) -> WorkerPool:
-    """Connect to the cluster of DASK_SCHEDULER_ADDRESS, or create a pool; at most `count` workers.
-
-    None: worker_count() processes, or all of a cluster. Raises ClusterError.
-
-    Raises ClusterError.
+    """Return the cluster at DASK_SCHEDULER_ADDRESS, or else a pool of processes; ClusterError.
 
     Args:
-        count: Number of processes, or of threads of the cluster at most.
+        count: Number of processes, or of threads of the cluster at most. None: worker_count()
+            processes, or all threads.
     """
     address = os.environ.get(VARIABLE, "").strip()
     return Cluster(address, count) if address else ProcessPool(count)
@@ -92,7 +89,7 @@ class Cluster(WorkerPool):
         return self._first.versions if self._first else versions()
 
     def device(self, machine: Machine) -> tuple[str, str]:
-        """Return the workers' device: cuda, mps or cpu, and its name. Raises ConfigError."""
+        """Return the workers' device: (cuda, mps or cpu; name); ConfigError if none has it yet."""
         devices = self._first.devices if self._first else {}
         if machine.device not in devices:
             raise ConfigError(
@@ -218,7 +215,7 @@ class Cluster(WorkerPool):
 
 @functools.lru_cache(maxsize=1000)
 def _log_once(message: str) -> None:
-    """Log a message once per process."""
+    """Log a message as a warning, once per process."""
     logging.warning(message)
 
 
@@ -233,7 +230,7 @@ class Call(NamedTuple):
 
 
 def connect(address: str, seconds: float) -> Any:
-    """Return a client of the scheduler; silence Dask's logs. Raises ClusterError without answer."""
+    """Return a Dask client; silence Dask's logs. ClusterError without Dask or an answer."""
     try:
         from distributed import Client
     except ImportError:

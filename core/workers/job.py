@@ -160,7 +160,7 @@ class Job:
         self.poll()
 
     def next_chunk(self) -> list[SharedTraining]:
-        """Return the training farthest behind, on a GPU with this job's that stack; or []."""
+        """Return [the waiting training farthest behind], on a GPU with others that stack; or []."""
         waiting = [
             training
             for training in self.trainings.values()
@@ -207,7 +207,7 @@ class WorkerPool:
     # What a pool may do in its own way
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk; return the future of its pickled [(state, rows), …].
+        """Submit a chunk; return the future of its pickled [(state, new rows), …]; for subclasses.
 
         Raises CancelledError without workers.
         """
@@ -248,7 +248,7 @@ class WorkerPool:
     # Trainings
 
     def share_training(self, state: State) -> SharedTraining:
-        """Return the training of a state that all jobs share; create it if it is new.
+        """Return the training of a state that all jobs share; create it if new, or if it failed.
 
         Call under the lock.
         """
@@ -274,7 +274,7 @@ class WorkerPool:
         return (rows, None) if rows else None
 
     def _cache_training(self, training: SharedTraining) -> None:
-        """Cache a training for the next job that asks for it."""
+        """Cache a training for the next job that asks for it, unless it failed or has not begun."""
         state = training.state
         if not state.step or training.error:
             return

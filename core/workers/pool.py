@@ -30,7 +30,7 @@ WORKER_MB = 250  # a worker process with a training of a usual size
 
 
 def worker_count() -> int:
-    """Return ABLATION_WORKERS, or at most two workers as cores and memory allow."""
+    """Return ABLATION_WORKERS, else (or if invalid) 1 or 2 as cores and memory allow."""
     cores = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     )
@@ -111,7 +111,7 @@ class ProcessPool(WorkerPool):
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Spawn processes that do not run this process's script, under Streamlit a page."""
+    """Let processes spawned inside not run this process's script, under Streamlit a page."""
     script = sys.modules["__main__"]
     sys.modules["__main__"] = types.ModuleType("__main__")
     try:

@@ -20,7 +20,7 @@ NICE = 15  # how far workers stand back for other processes, of 19
 
 
 def set_up_worker() -> None:
-    """Set up a worker process: low priority, one thread, ends with its parent."""
+    """Set up a worker process: low priority, one thread and core, no Ctrl-C, ends with parent."""
     if hasattr(os, "nice"):  # the server, and a browser on the same machine, go first
         os.nice(read_whole_number("ABLATION_NICE", NICE, least=0))
     torch.set_num_threads(1)
@@ -44,13 +44,6 @@ def train_chunk(packed: bytes, seconds: float) -> bytes:
     """Train pickled [state, …] for about so many seconds; return pickled [(state, new rows), …].
 
     Bytes in and out, because a pool would send every tensor through a file: 70 ms a trip.
-
-    Args:
-        packed: Pickled list of states.
-        seconds: Time after which to stop.
-
-    Returns:
-        Pickled list of (state, new rows).
     """
     torch.set_num_threads(1)  # of this thread: a Dask worker runs calls in other ones
     states = pickle.loads(packed)
