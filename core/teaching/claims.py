@@ -100,7 +100,7 @@ class Evidence:
     def gain(
         self, name: str, task_name: str, variant: str, other: str = BASELINE
     ) -> dict[int, float]:
-        """Return seed -> accuracy of `variant` − that of `other` (share), of common seeds."""
+        """Return seed -> accuracy of `variant` − of `other` (share), which must have all seeds."""
         return subtract(
             self.accuracy(name, task_name, variant), self.accuracy(name, task_name, other)
         )
@@ -167,9 +167,9 @@ def judge_claim(values: Values, entry: Claim) -> Judged:
 
 
 def verdict(measured: Interval, smallest: float, alike: bool) -> str:
-    """Return REPLICATES (> smallest, or within ± it if alike), DOES_NOT if beyond, or UNDECIDED.
+    """Return REPLICATES (whole interval > smallest; alike: within ±), DOES_NOT or UNDECIDED.
 
-    By the whole interval; UNDECIDED for NaN.
+    DOES_NOT if the whole interval is on the other side; UNDECIDED for NaN.
     """
     if not measured.low <= measured.high:  # NaN
         return UNDECIDED
@@ -292,7 +292,7 @@ def gain_measurement(
 
 
 def link_to_sentences(variants: str = "none", **others: str) -> Link:
-    """Return the link to Training of the task sentences, with these variants and parameters."""
+    """Return the Link to Training: task sentences, 300 steps, these variants, and `others`."""
     return "training", {"task": "sentences", "steps": "300", "variants": variants} | others
 
 

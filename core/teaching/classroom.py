@@ -185,7 +185,7 @@ def create_tables(connection: Connection) -> None:
 
 
 def check_text(name: str, value: str, is_needed: bool = False) -> str:
-    """Return the text `name` ("answer", …) as one trimmed line; ClassError beyond LONGEST.
+    """Return a text as one trimmed line; ClassError beyond LONGEST[name], or needed and empty.
 
     Args:
         name: Which text: a key of LONGEST.
@@ -335,7 +335,7 @@ def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
 
 
 def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
-    """Return the condition for a class with this teacher's key, and the error without one."""
+    """Return the condition for a class with this teacher's key, and the error if there is none."""
     words = f"No class has this teacher key. A class ends after {HOURS} hours."
     return rooms.c.token == hash_secret(token), ClassError("token", words)
 
@@ -399,7 +399,7 @@ class Classroom:
         self._turn = threading.Lock() if is_sqlite else contextlib.nullcontext()
 
     def run(self, call: Callable[[Connection], T], writes: bool = False) -> T:
-        """Return call(connection) from one transaction, repeated while the database is busy."""
+        """Return call(connection) from one transaction, tried again while busy, for 8 s at most."""
 
         def attempt() -> T:
             try:
@@ -851,10 +851,7 @@ def _find_poll(connection: Connection, room: Room) -> Poll | None:
 
 
 def _require_poll(connection: Connection, room: Room, *refused: str) -> Poll:
-    """Return the current poll. Raises ClassError if there is none, or it is in a refused phase.
-
-    Raises ClassError if there is none, or if it is in one of these phases.
-    """
+    """Return the current poll; ClassError for none, or in a phase `refused` (OPEN or REVEALED)."""
     poll = _find_poll(connection, room)
     if poll is None:
         raise ClassError("phase", "No question has been asked yet. Open a question first.")

@@ -52,7 +52,7 @@ class Item:
 
 @functools.cache
 def list_check_items(language: str = ENGLISH) -> tuple[Item, ...]:
-    """Return the questions of the check (before and after a class) in a language."""
+    """Return the Items of the check (asked before and after a class) in a language."""
     items = translate_check(
         language, tomllib.loads(FILE.read_text(encoding="utf-8-sig"))["questions"]
     )
@@ -76,7 +76,7 @@ def read_check(text: str) -> list[int | None]:
 
 
 def score(text: str) -> float:
-    """Return the share of right answers in a line of write_check(); none counts as wrong.
+    """Return the share of right answers in a line of write_check(); unanswered ones are wrong.
 
     Raises ValueError.
     """

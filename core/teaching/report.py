@@ -173,7 +173,7 @@ def measure_part(lesson: Lesson, entry: Entry) -> Part:
 def write_report(
     report: Report, language: str, date: datetime, link: Callable[[str, Mapping[str, str]], str]
 ) -> str:
-    """Return a student's lab report as an HTML page, measuring its lessons; link(page, params).
+    """Return a lab report as an HTML page, measuring its lessons; link(page, params) -> address.
 
     Args:
         report: The student's report.

@@ -47,7 +47,7 @@ def translate_lesson(language_name: str, lesson: str, document: dict[str, Any]) 
 
 
 def translate_check(language_name: str, document: list[Any]) -> list[Any]:
-    """Return the questions of the check with their texts in this language."""
+    """Return the questions of the check in this language; texts that it lacks stay."""
     questions: list[Any] = _replace(document, _read(language_name).get("check", []))
     return questions
 

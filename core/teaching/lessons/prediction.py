@@ -167,24 +167,21 @@ def differences(order: list[str], out: Outcome) -> dict[Pair, Paired]:
     return correct_together(compare, list(combinations(order, 2)))
 
 
-def clear_pairs(order: list[str], out: Outcome) -> list[Pair]:
-    """Return the pairs of these values that differ significantly (Holm), the larger one first."""
-    measured = sorted(order, key=lambda name: -out.values[name].found.mean)
+def clear_pairs(names: list[str], out: Outcome) -> list[Pair]:
+    """Return all pairs of these values that differ significantly (Holm), the larger one first."""
+    measured = sorted(names, key=lambda name: -out.values[name].found.mean)
     return [pair for pair, gap in differences(measured, out).items() if gap.clear]
 
 
-def undecided_pairs(order: list[str], out: Outcome) -> list[Pair]:
+def undecided_pairs(names: list[str], out: Outcome) -> list[Pair]:
     """Return neighbours by measured mean that do not differ significantly, the larger first."""
-    measured = sorted(order, key=lambda name: -out.values[name].found.mean)
+    measured = sorted(names, key=lambda name: -out.values[name].found.mean)
     pairs = differences(measured, out)
     return [pair for pair in pairwise(measured) if not pairs[pair].clear]
 
 
 def check_answer(prediction: Prediction, answer: Answer) -> Answer:
-    """Return a valid answer: option's index from 0, names in order, or [number, margin].
-
-    Raises ValueError, in words, for any other.
-    """
+    """Return a valid answer (option's index from 0, ranked names, [number, ±]); else ValueError."""
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer

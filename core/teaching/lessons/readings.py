@@ -157,7 +157,7 @@ def parse_n_tokens(params: Params) -> int:
     takes=names_of(Config),
 )
 def parameters(params: Params) -> Measured:
-    """Return the number of parameters of the block."""
+    """Return the number of parameters of all blocks, without embeddings, for a link's settings."""
     return wrap_exact(sum(cost.parameters(parse_settings(params, Config)).values()))
 
 
@@ -329,8 +329,8 @@ def gradient(params: Params) -> Measured:
 NAMES = ("study", "task", "variant")
 
 
-def name_training(params: Params) -> tuple[str, str, str]:
-    """Return the parameters (study, task, variant). Raises ConfigError if one is missing."""
+def read_training(params: Params) -> tuple[str, str, str]:
+    """Return (study, task, variant or else the baseline); ConfigError without study or task."""
     for name in NAMES[:2]:
         if name not in params:
             raise ConfigError(
@@ -344,7 +344,7 @@ def training_rows(params: Params) -> dict[int, list[Row]]:
     """Return seed -> rows of the shipped training in the parameters. Raises ConfigError."""
     try:
         return {
-            seed: list(rows) for seed, rows in Evidence().curves(*name_training(params)).items()
+            seed: list(rows) for seed, rows in Evidence().curves(*read_training(params)).items()
         }
     except (StudyError, OSError) as error:
         raise ConfigError("study", f"The results for this lesson are missing: {error}") from None
@@ -368,7 +368,7 @@ def accuracy(params: Params) -> Measured:
         seed: {row.step: row.accuracy for row in rows}
         for seed, rows in training_rows(params).items()
     }
-    return wrap_by_seed(Evidence().accuracy(*name_training(params)), SHARE, curve)
+    return wrap_by_seed(Evidence().accuracy(*read_training(params)), SHARE, curve)
 
 
 @reading.register(
@@ -397,7 +397,7 @@ def loss(params: Params) -> Measured:
     takes=("task", "variant"),
 )
 def accuracy_at_own_rate(params: Params) -> Measured:
-    """Return the accuracy at tuned rates, from a shipped summary: mean and interval alone.
+    """Return the accuracy at tuned rates, from a shipped summary: mean and interval, no values.
 
     Of params' task and variant in the study own_learning_rates. Raises ConfigError.
     """

@@ -42,14 +42,14 @@ def _read_parameter(lesson: Lesson, name: str) -> list[str]:
 
 
 def _heads_svg(lesson: Lesson) -> str:
-    """Return rows of boxes, one per head, for each value shown: an SVG fragment."""
+    """Return a row of boxes, one per head, for each of the first two values: an SVG fragment."""
     kinds = ("first", "base")
     rows = enumerate(zip(_read_parameter(lesson, "n_heads"), kinds))
     return "".join(_row_svg(16 + 28 * index, int(heads), 20, kind) for index, (heads, kind) in rows)
 
 
 def _tokens_svg(lesson: Lesson) -> str:
-    """Return texts as rows of tokens, the longest one cut: an SVG fragment."""
+    """Return the first two texts as rows of boxes, longer if of more tokens: an SVG fragment."""
     lengths = [int(tokens) for tokens in _read_parameter(lesson, "tokens")]
     counts = [max(4, TOKENS * length // max(lengths)) for length in lengths]
     rows = zip(counts, ("first", "base"))

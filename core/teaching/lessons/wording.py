@@ -202,7 +202,7 @@ def explain(lesson: Lesson, entry: Entry, out: Outcome, words: Words) -> str:
 
 
 def explain_transfer(lesson: Lesson, chosen: int, words: Words) -> str:
-    """Say whether option `chosen` (from 0) of the transfer question is right, and why."""
+    """Return whether option `chosen` (from 0) of the transfer question is right, and why: text."""
     transfer = lesson.transfer
     assert transfer is not None
     if chosen == transfer.right:
