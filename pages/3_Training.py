@@ -42,7 +42,7 @@ FOLDED = ("Task", *MORE)
 HIDDEN = ("task", "padding")  # the task stands above; its sequences need no padding
 
 
-def groups(training):
+def groups(training: Training) -> list[str]:
     """Return the labels of the sidebar's groups; no "Task" if the task has a fixed length."""
     return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 

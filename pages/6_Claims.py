@@ -13,12 +13,7 @@ from ui.kit.pages import CLAIMS
 
 @st.cache_data
 def read_measured(stamp: int) -> dict[str, dict[int, float]]:
-    """Return claim -> seed -> value, from results/claims.csv; `stamp` is part of the cache key.
-
-    Raises:
-        StudyError: The file is damaged.
-        OSError: The file is missing.
-    """
+    """Return claim -> seed -> value of claims.csv, cached by `stamp`; StudyError or OSError."""
     return read_values(FILE)
 
 
