@@ -388,12 +388,7 @@ def draw_shipped_matrix(look: StartLook):
 
 @st.cache_data
 def _read_summary(path: Path, stamp: int) -> pd.DataFrame:
-    """Return the summary of a study from its file; `stamp` is part of the cache key.
-
-    Raises:
-        OSError: The file is missing.
-        StudyError: The file is damaged.
-    """
+    """Read a study's summary, cached by path and `stamp`; OSError if missing, or StudyError."""
     return read_summary(path)
 
 

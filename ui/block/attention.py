@@ -6,7 +6,7 @@ from ui.shared import attention as shared
 
 @view.register("attention", label="Attention", help="which token attends to which, head by head.")
 def attention(context):
-    """Draw the attention patterns of every head, or of one selected head."""
+    """Draw a layer's attention as `look.maps` says: all heads, one, their mean, or lines."""
     shared.attention(context.forward_pass, context.look)
 
 

@@ -212,7 +212,7 @@ def _draw_block(
     below: str,
     highlight_against: Config | None = None,
 ):
-    """Draw the diagram of one block, in which a click removes a component or restores it.
+    """Draw a diagram; a click toggles a variant (in the baseline's), or changes this variant.
 
     Args:
         context: Pass, variants and view settings of the page.

@@ -86,15 +86,15 @@ def _draw_token_norms(forward_pass, look):
         )
 
 
-def _describe_formula(norm_name: str, statistics: dict) -> str:
-    """Return a norm's formula with a vector's statistics filled in; its description without one."""
+def _describe_formula(norm_name: str, statistics: dict[str, float]) -> str:
+    """Return a norm's formula with these numbers in it; its help for a norm that has no formula."""
     return _fill_in_formula(
         norm_name, "formula", statistics, mean=number(statistics["mean"], 4)
     ) or capitalise(MENUS["norm"].help(norm_name))
 
 
-def _write_calculation(norm_name: str, value: float, statistics: dict) -> str:
-    """Return a norm's calculation for one number of a vector, up to "="; "" without one."""
+def _write_calculation(norm_name: str, value: float, statistics: dict[str, float]) -> str:
+    """Return a norm's calculation for one number of a vector, up to "="; "" if it has no text."""
     mean = number(statistics["mean"], 4)
     return _fill_in_formula(
         norm_name,
@@ -106,7 +106,7 @@ def _write_calculation(norm_name: str, value: float, statistics: dict) -> str:
 
 
 def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_values) -> str:
-    """Return a norm's "formula" or "worked" text with the numbers filled in, or "" without one.
+    """Return a norm's "formula" or "worked" text with the numbers filled in; "" if it has none.
 
     Args:
         norm_name: Key of the norm.
@@ -126,7 +126,7 @@ def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_value
 
 
 def _draw_vector_norms(look, eps):
-    """Draw a vector typed by the user before and after every norm."""
+    """Draw a field for a vector, and what the user typed before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(
         "Vector",

@@ -94,7 +94,7 @@ def describe_ratios(by_variant: dict[str, Gradients]) -> str:
 
 
 def draw_weight_gradients(context, by_variant):
-    """Draw the gradient norm of every weight, one panel per variant."""
+    """Draw each weight's gradient norm: a panel per variant, or a column for one shared block."""
     tables = {name: travel.weights for name, travel in by_variant.items() if len(travel.weights)}
     if not tables:
         st.caption("No weights: both sub-layers are removed.")

@@ -166,7 +166,7 @@ def play(context):
 
 
 def _draw_matrix_controls(context, journeys) -> list[str]:
-    """Draw controls, title and legend of matrices; return a label per variant, for their rows."""
+    """Draw controls, title and legend of matrices; return the label of each token, for them."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
     title = "Token similarity"

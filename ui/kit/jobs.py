@@ -71,7 +71,7 @@ def last_trainings() -> StartedTrainings | None:
 
 
 def start_training(plan: Plan):
-    """Start a plan in place of the user's training, or store why it is refused (see refused()).
+    """Start a plan in place of the user's training, or store why not, for reason_refused().
 
     Refused is what exceeds time or memory; then the old training goes on.
     """

@@ -109,7 +109,7 @@ class Page:
     def tabs(
         self, titles: Mapping[str, str] | None = None, without: Collection[str] = ()
     ) -> Control:
-        """Return the tabs, one per group of views; a click opens its first. `titles` is by view.
+        """Return the tabs: one per group of views (a click opens its first), or per view.
 
         Args:
             titles: Labels that replace those of the menu, by view.

@@ -310,7 +310,7 @@ def allows(page_key: str) -> bool:
 
 
 def is_movable(name: str) -> bool:
-    """Return whether a setting can be changed: always, unless a teacher's link locks it."""
+    """Return whether a setting can be changed: one that a teacher's link frees; all without."""
     limits = session().limits
     return limits is None or name in limits.moved
 
@@ -418,7 +418,7 @@ def bind(name: str, value: Any, change_to: Callable[[Any], None] | None = None) 
 
 
 def _take_bound(name: str, key: str, change_to: Callable[[Any], None] | None):
-    """Change the setting to the widget's new value (a callback)."""
+    """Change the setting to the widget's new value, or call change_to with it (a callback)."""
     value = get_session_state().filtered_state.get(key)
     if change_to is not None:
         change_to(value)

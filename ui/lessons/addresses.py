@@ -15,7 +15,7 @@ ONLY_HERE = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
 def own_address() -> str:
-    """Return the URL of this page as the browser has it."""
+    """Return the URL of this page as the browser has it; that of localhost if unknown."""
     return st.context.url or "http://localhost:8501/Class"
 
 

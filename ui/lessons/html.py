@@ -125,7 +125,7 @@ def is_done(entry: Entry | None) -> bool:
 
 
 def render_progress(entries: Mapping[str, Entry], current: str = "") -> str:
-    """Return a row of steps, one per lesson, as HTML; `current` is the open lesson."""
+    """Return steps, one per lesson with a prediction, as HTML; `current` is the open lesson."""
     drawn = ""
     for name in order_lessons():
         kind = "done" if is_done(entries.get(name)) else ""
@@ -238,7 +238,7 @@ def render_setting(lesson_shown: Lesson, texts: Mapping[str, str]) -> str:
 
 
 def render_bars(counts: Sequence[Count], texts: Mapping[str, str], is_lettered: bool = True) -> str:
-    """Return answers as HTML bars of the last round's votes; the first, if any, is a line.
+    """Return answers as HTML bars of the last round's votes; an earlier round's are lines.
 
     Args:
         counts: Votes for each answer; without rounds before they may be seen.

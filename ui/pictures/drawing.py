@@ -64,7 +64,7 @@ _drawing = component("drawing", SCRIPT, CSS, HTML)
 
 
 def columns_with_diagram() -> list:
-    """Return two columns: a narrow one for the block diagram, and one for a view."""
+    """Return [a narrow column for the block diagram, a wide one for a view]."""
     with st.container(key="with_diagram"):  # named in ui/kit/server/frame.css
         return st.columns([31, 69], gap="medium")
 
@@ -79,12 +79,12 @@ def draw_block(
     above: str = "",
     below: str = "",
     on_pick: Callable | None = None,
-    changed_setting: str = "variants",
+    locked_with: str = "variants",
     compact: bool = False,
 ):
-    """Draw one block, `layer` from 0, of a pass; changed or ablated parts are orange.
+    """Draw block `layer` (from 0) of a pass; a click only calls on_pick, unless locked.
 
-    A click calls on_pick, if any.
+    Changed or ablated parts are orange.
 
     Args:
         forward_pass: Forward pass.
@@ -97,11 +97,11 @@ def draw_block(
         above: HTML above the diagram.
         below: HTML below the diagram.
         on_pick: Called with the text of a clicked part (core.figures.svg.part).
-        changed_setting: Setting that a click changes; if it is locked, nothing can be clicked.
+        locked_with: Setting; if a teacher's link locks it, nothing can be clicked.
         compact: Whether another diagram stands above or below.
     """
     svg = block_svg(forward_pass, layer, cuts, reference, compared_variants, compact)
-    if not is_movable(changed_setting):
+    if not is_movable(locked_with):
         on_pick = None
 
     def pick(text: str):

@@ -29,7 +29,7 @@ ENGLISH = (
 
 
 def example_prompts(model_name: str) -> list[tuple[str, str]]:
-    """Return (title, text) of example prompts for a model: its task's sequences, if any."""
+    """Return (title, text) of example prompts for a model; English ones if it has no task."""
     opened = open_model(model_name)
     if opened.learnt and opened.learnt.texts:
         return list(opened.learnt.texts)
@@ -123,7 +123,7 @@ def model_names() -> list[str]:
 
 
 def open_model(model_name: str) -> Opened:
-    """Open a model by name, or return it from a cache, shared: do not change it.
+    """Return a model by name, cached and shared: do not change it; ConfigError, CheckpointError.
 
     Raises:
         ConfigError: Unknown or unreadable name; carries another model.

@@ -154,13 +154,13 @@ class FromStudy(NamedTuple):
 
 
 def find_cached_rows(run: Run) -> FromStudy | None:
-    """Return a run's rows as cached by hand_over(); None if they are not."""
+    """Return a run's rows as cached by cache_rows(); None if they are not."""
     cached_run: FromStudy | None = _kept.peek(run.hash)
     return cached_run
 
 
-def cache_rows(store, number: int, study: str, task: str, variant: str):
-    """Cache a cell's and its baseline's rows of a study on the server, for from_study().
+def cache_rows(store, study_id: int, study_name: str, task: str, variant: str):
+    """Cache the rows of a study's cell and its baseline on the server, for find_cached_rows().
 
     Errors of the store and unreadable settings are ignored.
     """
@@ -168,8 +168,8 @@ def cache_rows(store, number: int, study: str, task: str, variant: str):
     from core.study.tables import load_cell_runs
 
     with suppress(StoreError, ConfigError):
-        for run, rows, provenance in load_cell_runs(store, number, task, variant):
-            _kept.store(run.hash, FromStudy(rows, study, provenance), ROW * len(rows))
+        for run, rows, provenance in load_cell_runs(store, study_id, task, variant):
+            _kept.store(run.hash, FromStudy(rows, study_name, provenance), ROW * len(rows))
 
 
 # With the rest as wide as a page of 1280 pixels.

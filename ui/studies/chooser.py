@@ -79,7 +79,7 @@ def is_under_way(study_id: int, standing: Standing) -> bool:
 
 
 def can_write(store) -> bool:
-    """Return whether this user may change the store, and the store can be changed."""
+    """Return whether this user may change the store, and it is writable or None (not created)."""
     return may_write() and (store is None or store.writable)
 
 
@@ -94,7 +94,7 @@ def _stop_or_resume(call, study_id: int):
 
 
 def _change_store(call, *args):
-    """Call a function that changes the store; show a toast on failure (a callback)."""
+    """Call a function that changes the store; without the right or on failure show a toast."""
     if not may_write():
         st.toast(REASON, icon=":material/block:", duration="long")
         return
@@ -269,9 +269,9 @@ def _describe_time_left(study_id: int, standing: Standing) -> str:
 
 
 def study_files(context: StudyContext | None) -> dict:
-    """Return a study's files: label -> (file name, function that writes it); {} for None.
+    """Return a study's files: label -> (file name, function that returns bytes); {} for None.
 
-    A built-in study has its TOML file alone.
+    A built-in study has no rows (Parquet).
     """
     if context is None:
         return {}
@@ -301,7 +301,7 @@ def write_report(context: StudyContext) -> bytes:
 
 
 def parquet(context: StudyContext) -> bytes:
-    """Return every row of every run of a study as the bytes of a Parquet file."""
+    """Return every row of every run of a stored study as the bytes of a Parquet file."""
     buffer = io.BytesIO()
     row_table(context.store, context.number).to_parquet(buffer, index=False)
     return buffer.getvalue()

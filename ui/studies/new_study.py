@@ -132,7 +132,7 @@ class Draft:
 
 
 def request_dialog():
-    """Open the dialog in the next run (a callback)."""
+    """Let draw_new_study() open the dialog from the next run on (a callback)."""
     remembered = session().kept
     remembered[NEW] = remembered[OPENED] = remembered.get(OPENED, 0) + 1
 
@@ -306,7 +306,7 @@ def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
 
 
 def _draw_summary(study: Study, store) -> str:
-    """Draw a summary of the runs to train and those that exist; return the details as lines."""
+    """Draw a summary of the runs to train and those that exist; return the details as a text."""
     stored = store.stored(study) if store else NOTHING
     first, *lines = describe_plan(study, max(1, server.workers().count), stored).split("\n")
     st.markdown(
@@ -321,7 +321,7 @@ def _draw_summary(study: Study, store) -> str:
 
 
 def _start(study: Study):
-    """Store the study and start its runs; select it and close the dialog."""
+    """Store and start the study, select it, close the dialog; draw an error if refused."""
     if not may_write():
         st.error(REASON)
         return

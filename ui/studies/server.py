@@ -30,11 +30,7 @@ def _store(create: bool) -> Store:
 
 
 def store() -> Store | None:
-    """Return the server's store of studies; None if there is none, StoreError if unusable.
-
-    Raises:
-        StoreError: The store cannot be used.
-    """
+    """Return the server's store of studies; None if there is none, StoreError if unusable."""
     try:
         return _store(False)
     except NoStoreError:
@@ -48,11 +44,7 @@ def _cluster() -> WorkerPool:
 
 
 def workers() -> WorkerPool:
-    """Return the workers: local processes, or a cluster.
-
-    Raises:
-        ClusterError: The cluster cannot be reached.
-    """
+    """Return the workers: local processes, or a cluster; ClusterError if it does not answer."""
     return _cluster() if os.environ.get(cluster.VARIABLE) else jobs.workers()
 
 
@@ -70,16 +62,12 @@ def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | None:
-    """Return the state of a study's looks; None for a study with a single comparison."""
+    """Return a study's LookStanding, cached; None if all seeds are compared in a single look."""
     return find_look(_store, study_id)
 
 
 def parse_study(text: str) -> Study:
-    """Parse the study in a TOML text, or return it from a cache; StudyError, cached too.
-
-    Raises:
-        StudyError: The text is no valid study.
-    """
+    """Parse the study in a TOML text, or return it from a cache; StudyError, cached too."""
     read = _parse_or_error(text, max_mb())
     if isinstance(read, StudyError):
         raise read

@@ -62,7 +62,7 @@ def knockout(context):
             key="knife",
             cuts=context.cuts,
             on_pick=toggle_part,
-            changed_setting="out",
+            locked_with="out",
         )
         kinds = dict.fromkeys(cut.part for cut in context.cuts)
         where = " ".join(f"{parts.label(kind)}: {parts.help(kind)}" for kind in kinds)

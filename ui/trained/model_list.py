@@ -30,7 +30,7 @@ def _uploader_key() -> str:
 
 
 def _open_requested_model():
-    """Open the uploaded or downloaded model, or store why it was refused (a callback)."""
+    """Open and select the uploaded or downloaded model, or store why not (a callback)."""
     sent = st.session_state.get(_uploader_key()) or []
     model_name = (st.session_state.get("model_hub") or "").strip()
     st.session_state.pop(REFUSED, None)

@@ -192,7 +192,7 @@ def describe_gradients(trainings) -> str:
 
 
 def describe_updates(trainings) -> str:
-    """Return a sentence on the relative size of each model's last update; "" without any."""
+    """Return a sentence on each model's last relative update size, in percent; "" for none."""
     phrases = []
     for arm in arms_shown(trainings):
         sizes = [

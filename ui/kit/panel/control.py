@@ -8,6 +8,7 @@ drawn.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.settings.setting import Settings
 from core.settings.wording import capitalise, number
 from ui.kit.store import HANDLER, default_of, key_of, session, value
 
@@ -31,8 +32,8 @@ def register_handler(name: str, call: Callable) -> str:
     return f"{HANDLER}{name}"
 
 
-def kind_of(settings, name: str) -> str:
-    """Return a setting's kind of control: "choice", "switch", "range", "stops", or "" for none."""
+def control_kind(settings: Settings, name: str) -> str:
+    """Return a setting's control: choice, switch, range, stops; "" if it has one value only."""
     definition = settings.settings()[name]
     if definition.menu:
         return "choice"
@@ -44,13 +45,13 @@ def kind_of(settings, name: str) -> str:
     return "stops" if len(among) > 1 else ""
 
 
-def stops(settings, name: str) -> list | None:
+def stops(settings: Settings, name: str) -> list | None:
     """Return the values that a slider stops at; None if its range is continuous."""
     among = settings.settings()[name].among
     return among(settings) if among else None
 
 
-def step_of(settings, name: str) -> float:
+def step_of(settings: Settings, name: str) -> float:
     """Return a slider's step, which may depend on the other settings; for settings with one."""
     definition = settings.settings()[name]
     return definition.stride(settings) if definition.stride else definition.step
@@ -74,10 +75,10 @@ def choices(settings, name: str) -> list:
     return [low, top]
 
 
-def control_of(settings, name: str) -> Control:
+def control_of(settings: Settings, name: str) -> Control:
     """Return the control of a setting, with its current value and what it offers now."""
     definition = settings.settings()[name]
-    kind = kind_of(settings, name)
+    kind = control_kind(settings, name)
     now = getattr(settings, name)
     offered = choices(settings, name)
     control = _control(kind, name, definition.write(now), definition.label) | {
@@ -149,7 +150,7 @@ def choice(
     labels: Sequence[str],
     on_select: Callable | None = None,
 ) -> Control:
-    """Return a menu of `labels` that sets `name`, or calls on_select, to one of `offered`.
+    """Return a menu of `labels` that sets `name` to one of `offered`, or only calls on_select.
 
     Args:
         label: Label of the control.
@@ -249,7 +250,7 @@ def lexicon(
 
 
 def title(name: str) -> Control:
-    """Return the title of a page."""
+    """Return a page's title as a control, for its first row."""
     return _control("title", "title", "", name)
 
 

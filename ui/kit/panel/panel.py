@@ -15,10 +15,10 @@ import streamlit as st
 from ui.kit import side_by_side
 from ui.kit.panel.control import (
     Control,
+    control_kind,
     control_of,
     default_of,
     html_control,
-    kind_of,
     register_handler,
 )
 from ui.kit.server.scripts import with_store
@@ -117,7 +117,7 @@ def draw_panel(
 
 
 def _label(name: str, settings) -> str:
-    """Return the label of the setting with this name."""
+    """Return a setting's label, from the first of these objects of settings that has it."""
     return next(kind.settings()[name].label for kind in settings if name in kind.settings())
 
 
@@ -188,7 +188,7 @@ def _shown_settings(settings, group: str) -> list[str]:
         name
         for name, definition in settings.settings().items()
         if definition.group == group
-        and kind_of(settings, name)
+        and control_kind(settings, name)
         and (
             definition.acts is None
             or definition.acts(settings)

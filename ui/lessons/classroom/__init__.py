@@ -39,7 +39,7 @@ class ClassContext:
 
     @property
     def code(self) -> str:
-        """Class code in its canonical spelling."""
+        """Class code as stored, such as "BCDFG"; an impossible one as typed, in capitals."""
         typed = self.look.code.strip()
         return parse_code(typed) or typed.upper()
 

@@ -53,7 +53,7 @@ def projector(context):
 
 
 def _draw(context, address: str):
-    """Draw the slide of the open question, or how to join; nothing without a class."""
+    """Draw the current question's slide, or how to join; a message if there is no class."""
     now = find_class(context)
     if now is None:
         return

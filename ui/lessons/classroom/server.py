@@ -51,12 +51,7 @@ def may_start() -> bool:
 
 
 def watch(code: str) -> Watched:
-    """Return everybody's view of a class, at most a second old. Raises ClassError, StoreError.
-
-    Raises:
-        ClassError: There is no such class.
-        StoreError: The store cannot be read.
-    """
+    """Return everybody's view of a class, at most a second old; ClassError or StoreError."""
     try:
         return _watch(code.upper(), int(time.monotonic()))
     except StoreError as error:
@@ -216,7 +211,7 @@ def describe_students(n_students: int, texts: Mapping[str, str]) -> str:
 
 
 def describe_time_left(now: Watched, texts: Mapping[str, str]) -> str:
-    """Return a phrase on the remaining time; "" without a limit."""
+    """Return " · " and a phrase on the remaining time; "" without a limit, or if closed."""
     return f" · {texts['class_left'].format(n=int(now.left))}" if now.left is not None else ""
 
 
