@@ -217,15 +217,12 @@ def plan(arguments: Namespace) -> int:
 
 
 def run(arguments: Namespace) -> int:
-    """Run the command run: train missing runs of study files; return 0, 1 or 128 + signal."""
+    """Run the command run: train files' missing runs; 0, 1 if some lack results, 128 + signal."""
     return train(arguments, [read_study(path) for path in arguments.studies])
 
 
 def resume(arguments: Namespace) -> int:
-    """Run the command resume: train missing runs of studies, given as files or stored names.
-
-    Return 0 if every run has its result, 1 if not, 128 + n after signal n.
-    """
+    """Run the command resume: train missing runs of files or stored names; return as run()."""
     store = Store(arguments.database, create=False)
     studies = [
         read_study(name) if Path(name).is_file() else find_study_id(store, name)
@@ -249,10 +246,7 @@ def import_(arguments: Namespace) -> int:
 
 
 def rerun(arguments: Namespace) -> int:
-    """Run the command rerun: train finished runs of other conditions than the workers' again.
-
-    Return 0, 1 if some run has no result in the end, 128 + n after signal n.
-    """
+    """Run the command rerun: retrain runs whose conditions differ from the workers'; as run()."""
     store = Store(arguments.database, create=False)
     studies = [find_study_id(store, name) for name in arguments.studies]
     store.close()
@@ -382,7 +376,7 @@ def check(arguments: Namespace) -> int:
 
 
 def verdict(arguments: Namespace) -> int:
-    """Run the command verdict: print a study's verdicts; return 1 if runs are missing."""
+    """Run the command verdict: print verdicts as text or JSON; return 1 if runs are missing."""
     name = arguments.studies[0]
     table, document = _read_verdicts(name, arguments.database)
     if arguments.json:
@@ -422,7 +416,7 @@ def _is_only_built_in(name: str, database: str | None) -> bool:
 
 
 def read_study(path: str) -> Study:
-    """Read the study of a file; StudyError, the file's name before every mistake, or OSError."""
+    """Read a study's file; StudyError (the file's name before every mistake) or OSError."""
     try:
         return file.read(path)
     except StudyError as error:
@@ -484,7 +478,7 @@ def print_mixed(store: Store, study_id: int, stream: TextIO | None = None) -> No
 
 
 def train(arguments: Namespace, studies: Sequence[Study | int], again: bool = False) -> int:
-    """Train studies with a progress bar; return 0 if all is trained, else 1, or 128 + signal.
+    """Train missing runs (`again`: odd ones) with a bar; return 0 if all are done, 1, 128 + n.
 
     Args:
         arguments: The command line.
@@ -519,7 +513,7 @@ def _require_machine(workers: WorkerPool, name: str, machine: Machine) -> None:
 
 
 def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
-    """Queue a study's runs without a result, failed ones too; print how many, return its id.
+    """Store a study if given, queue its runs without a result, failed ones too; return its id.
 
     Raises StudyError for a machine that the workers never have.
 
@@ -554,7 +548,7 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 
 def _queue_odd_runs(store: Store, workers: WorkerPool, study_id: int) -> int:
-    """Queue a study's runs of other conditions than here again, dropping results; return its id.
+    """Queue finished runs whose conditions differ from the workers', without results; return id.
 
     Runs without a result stay as they are.
 
@@ -683,7 +677,7 @@ class Bar:
         self._write((self._overwrite("") if self.terminal else "") + words + "\n")
 
     def clear(self) -> None:
-        """Remove the bar from a terminal."""
+        """Remove the bar from a terminal; elsewhere do nothing."""
         self._write(self._overwrite("") if self.terminal else "")
 
     def _overwrite(self, words: str) -> str:
@@ -780,7 +774,7 @@ def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
 
 
 def _compare_value(cell: Any, old: Any, column: str, lowest: str, highest: str) -> tuple[bool, str]:
-    """Compare a column with the earlier cell `old`: (identical or not, sentence or "")."""
+    """Return (equal to the earlier cell's?, a sentence if outside its interval ± CLOSE, or "")."""
     value = getattr(cell, column)
     mean, low, high = (getattr(old, name) for name in (column, lowest, highest))
     if math.isnan(value) or math.isnan(mean):

@@ -48,7 +48,7 @@ def collect_known(provenances: Iterable[Made]) -> dict[str, set[str]]:
 
 
 def format_mixed(values: Mapping[str, Iterable[str]]) -> str:
-    """Format the conditions that have several values; "" if none has."""
+    """Format the conditions that have several known values; "" if none has."""
     parts = []
     for name in CONDITIONS:
         several = sorted(set(values.get(name, ())) - {""})

@@ -91,7 +91,7 @@ class CurveFiles:
 
 
 def made_by(files: Sequence[Curves]) -> Made:
-    """Return what trained the curves of files: name in MADE -> all different values, in order."""
+    """Return what trained the curves of files: name in MADE -> its distinct values, in order."""
     return {
         name: tuple(dict.fromkeys(value for file in files for value in file.made[name]))
         for name in MADE

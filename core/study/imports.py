@@ -9,7 +9,7 @@ from core.study.plan import Study
 
 
 def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool = True) -> int:
-    """Add a study to a store with results of curve files, for queued runs; return how many.
+    """Add a study with results of curve files (certain: not of mixed ones); return how many.
 
     Args:
         store: The store.

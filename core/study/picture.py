@@ -78,7 +78,7 @@ text, .floor {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
 def matrix_svg(
     summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True
 ) -> str:
-    """Return a summary as an SVG matrix; `style` is CSS, `links` makes each cell a link.
+    """Return a summary as an SVG matrix; without `intervals` no baseline row, and whole points.
 
     Args:
         summary: The table.

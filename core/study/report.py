@@ -120,12 +120,7 @@ def report_html(store: Store, study: int) -> str:
 
 
 def shipped_report(name: str) -> str:
-    """Return the report of a built-in study from its curves as an HTML page.
-
-    Raises:
-        StudyError: Its file or its curves are damaged.
-        OSError: One of them cannot be read.
-    """
+    """Return the report of a built-in study (key) from its curves as HTML; StudyError, OSError."""
     study = read(study_of(name))
     with closing(Store(MEMORY)) as store:
         import_curves(store, study, shipped_curves(name), certain=False)

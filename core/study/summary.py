@@ -55,12 +55,7 @@ def lines(table: pd.DataFrame) -> Iterator[Line]:
 
 
 def read_summary(path: str | Path) -> pd.DataFrame:
-    """Read the summary of a study from a CSV file.
-
-    Raises:
-        StudyError: The file is not a complete summary.
-        OSError: It cannot be read.
-    """
+    """Read a study's summary from a CSV file; StudyError if incomplete, OSError if unreadable."""
     if not Path(path).read_bytes().endswith(b"\n"):
         raise StudyError([f"{path} is truncated or not a CSV file."])
     try:
@@ -102,10 +97,9 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Pair the cells of a searched summary with the same cells of others at one shared rate.
+    """Return searched cells as task SEARCHED and those of `others` at one rate as task AS_SET.
 
-    A table like a summary with two tasks (AS_SET, SEARCHED), a row for each model and task, in the
-    order of the other studies.
+    A table like a summary, a row for each model and task, in the order of the other studies.
     """
     plain = [
         line

@@ -267,7 +267,7 @@ def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
 def _read_compared_cells(
     store: Store, study: int
 ) -> tuple[dict[Name, list[Line]], dict[Name, str]]:
-    """Return the runs of each cell, at their chosen learning rates, and a spec of each cell."""
+    """Return cell -> its runs, at chosen rates if searched, and cell -> spec of one of them."""
     specs = store.specs(study)
     if search_of(find_source(store, study)) == "none":
         return _read_cells(store, study), specs
@@ -352,7 +352,7 @@ def _look_at_cells(
 
 
 def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none") -> str:
-    """Return the relative address that opens a cell, or one run of it, on Training.
+    """Return the relative address that opens a cell on Training; `baseline`: spec, None: itself.
 
     Args:
         spec: Of any of its runs.
@@ -499,7 +499,7 @@ FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
 def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write a study's tables ("csv" or "parquet") and TOML file into a folder; return the paths.
+    """Write tables (csv or parquet) and TOML; return paths; StudyError in another's folder.
 
     Raises:
         OSError: the folder cannot be written.

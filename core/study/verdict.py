@@ -54,12 +54,7 @@ def study_document(store: Store, study: int) -> Document:
 
 
 def shipped_document(name: str) -> Document:
-    """Return the verdicts of a built-in study from its summary; see core.study.shipped.
-
-    Raises:
-        StudyError: Its file or its summary is damaged.
-        OSError: One of them cannot be read.
-    """
+    """Return the verdicts of a built-in study (key) from its summary; StudyError or OSError."""
     study = read(study_of(name))
     table = read_summary(table_of(name))
     provenance = find_provenance(name, study)
