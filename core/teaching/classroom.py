@@ -228,7 +228,7 @@ def parse_code(typed: str) -> str:
 
 
 def hash_secret(secret: str) -> str:
-    """Return the hash of a teacher's or student's key; only hashes are stored."""
+    """Return the SHA-256, in hex, of a teacher's or student's key; only hashes are stored."""
     return hashlib.sha256(str(secret)[:1000].encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -703,7 +703,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
-        """Close voting in this round; ClassError before any question. Call with (token)."""
+        """Close voting in this round, if open; ClassError before a question. Call with (token)."""
         _close(connection, _require_poll(connection, room))
 
     @transaction(by_token, writes=True)

@@ -257,7 +257,7 @@ def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
 
 
 def _read_option(table: Table) -> Option:
-    """Read an option of a choice, with its sketch and its range."""
+    """Read an option of a choice, with its sketch and its range. Raises LessonError."""
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = (
         all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch)
@@ -279,7 +279,7 @@ def _read_option(table: Table) -> Option:
 
 
 def _read_scale(table: Table) -> Scale:
-    """Read the scale of a numeric answer: ends, step, and the ± margins to choose from."""
+    """Read a numeric answer's scale: ends, step, ± margins to choose from; LessonError."""
     within = table.take("within", list)
     scale = Scale(
         table.take("low", float),
@@ -302,7 +302,7 @@ def _read_scale(table: Table) -> Scale:
 
 
 def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, str]:
-    """Read the explanations by verdict; check the names in braces."""
+    """Read the explanations by verdict; LessonError if one lacks or has unknown {names}."""
     explanation = table.take_table("explanation")
     texts = {name: explanation.take(name, str) for name in VERDICTS}
     explanation.require_all_taken()
@@ -323,7 +323,7 @@ def _read_way(table: Table) -> Way:
 
 
 def _read_transfer(table: Table) -> Transfer:
-    """Read the transfer question: options and the index of the right one."""
+    """Read the transfer question, the right index from 1 (in the Transfer: 0). LessonError."""
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(
         table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str)
