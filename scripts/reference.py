@@ -56,7 +56,7 @@ def main():
 
 
 def reference_page() -> str:
-    """Return the whole page as Markdown."""
+    """Return the whole of docs/reference.md as Markdown."""
     return "\n".join(
         [
             "# Reference",

@@ -18,7 +18,7 @@ from core.study.tables import summary_with_guards
 
 
 def main():
-    """Write the summaries of all shipped studies."""
+    """Compute and write the summaries of all shipped studies from their curves; keep seconds."""
     with TemporaryDirectory() as folder:
         store = Store(str(Path(folder) / "shipped.sqlite"))
         for name in shipped:
