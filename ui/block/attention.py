@@ -24,5 +24,5 @@ def heads(context):
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
-    """Draw each head's attention weight on the pairs of words marked in the text."""
+    """Draw the attention on pairs of words marked in the text, by head, and the pairs' editor."""
     shared.pairs(context.forward_pass, context.look, context.text)

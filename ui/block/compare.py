@@ -161,7 +161,7 @@ def draw_statistics(table):
 
 
 def _format_cell(value) -> str:
-    """Format a number for a cell: an integer with commas, else three digits; NaN: "–"."""
+    """Format a number: an integer with commas, others with 3 significant digits; NaN: "–"."""
     if isinstance(value, int):
         return f"{value:,}"
     if math.isnan(value):

@@ -68,7 +68,7 @@ class BlockConfig(Config):
     FIRST: ClassVar[tuple[str, ...]] = ("weights", *Config.FIRST)
 
     def _check_together(self) -> None:
-        """Raise ConfigError if the weights do not exist for these settings."""
+        """Raise ConfigError if settings do not fit each other, or their weights do not exist."""
         super()._check_together()
         why = weights[self.weights].refused(self.plain)
         if why:

@@ -146,7 +146,7 @@ def draw_weight_gradients(context, by_variant):
 
 
 def describe_largest(tables_by_variant, shared: bool) -> str:
-    """Describe which weight has the largest finite gradient in each variant.
+    """Describe which weight has the largest finite gradient in each variant; LOST if none has.
 
     Args:
         tables_by_variant: Variant's name -> table of weights and gradient norms.

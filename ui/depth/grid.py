@@ -24,7 +24,7 @@ from ui.pictures.heatmaps import draw_heatmaps
 
 @view.register("grid", label="Grid", help="all combinations of components at once.")
 def grid(context):
-    """Draw one statistic of every combination of components; a click compares a variant."""
+    """Draw one statistic of every combination; a click adds a variant to compare, or removes it."""
     draw_grid_controls(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic

@@ -310,7 +310,7 @@ def allows(page_key: str) -> bool:
 
 
 def is_movable(name: str) -> bool:
-    """Return whether a setting can be changed: one that a teacher's link frees; all without."""
+    """Return whether a setting can be changed: with a teacher's link only those that it frees."""
     limits = session().limits
     return limits is None or name in limits.moved
 

@@ -118,7 +118,7 @@ def draw_way(title: str, way: Way) -> None:
 
 
 def _ask_transfer(lesson: Lesson, entry: Entry, texts: Mapping[str, str]) -> None:
-    """Draw the transfer question and, once answered, its explanation."""
+    """Draw the transfer question, storing the answer, and once answered its explanation."""
     transfer = lesson.transfer
     key = f"carried_{lesson.name}"
     st.markdown(f"**{literal(texts['carry_over'])}**  \n{literal(transfer.asks)}")

@@ -124,7 +124,7 @@ def draw_curves(
 
 
 def tidy_table(panels, names, x_label, positions) -> pd.DataFrame:
-    """Return drawn values, NaN too: meter (panel), variant, x, value; low, high if any band."""
+    """Return drawn values: meter (panel), variant, column x_label, value; low, high if any band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (

@@ -129,7 +129,7 @@ def draw_legend(trainings: StartedTrainings, notes=None):
 
 
 def describe_divergence(trainings: StartedTrainings, name: str) -> str | None:
-    """Return at which steps which seeds diverged, as text, the first one first; None for none."""
+    """Return when which seeds diverged, as text (of 3 or more the first, and how many); or None."""
     steps = [(seed, trainings.runs[name, seed]) for seed in trainings.plan.seeds]
     lost = sorted(
         (rows[-1].step, seed, results.diverged(rows))

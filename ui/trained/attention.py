@@ -183,5 +183,5 @@ def heads(context):
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context):
-    """Draw each head's attention weight on the pairs of words marked in the prompt."""
+    """Draw the attention on pairs of words marked in the prompt, by head, and their editor."""
     shared.pairs(context.shown_pass, context.look, context.look.prompt)

@@ -115,7 +115,7 @@ def tabs(
     entries: Sequence[str] = (),
     titles: Mapping[str, str] = NO_TITLES,
 ) -> Control:
-    """Return a setting as a row of buttons, one for each entry (in `entries`) of its menu.
+    """Return a setting's menu (its `entries`) as buttons; a click sets it, or calls on_select.
 
     Args:
         label: Label for screen readers.

@@ -276,7 +276,7 @@ def _pick(token: str, now: TeacherView, reason_id: int, key: str):
     _take_step(lambda: classroom().pick(token, picked))
 
 
-def _take_step(step):
+def _take_step(step) -> bool:
     """Call step(); store why it failed for the next run. Return whether it succeeded."""
     try:
         step()
@@ -324,7 +324,7 @@ def _draw_take_home(context, token: str, now: TeacherView):
 
 
 def _end(token: str):
-    """Delete the class and open the page without it (a callback)."""
+    """Delete the class and open the page without it, unless deleting fails (a callback)."""
     if _take_step(
         lambda: classroom().end(token)
     ):  # else the key would be lost, and with it the way to delete anything
