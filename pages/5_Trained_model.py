@@ -47,7 +47,7 @@ READ = (*SHOWN, "words", "knockout")  # views of what the model makes of the tex
 OF_TABLES = ("without",)  # views that read no text: what they show was measured before
 
 
-def _draw_open_view(context):
+def _draw_open_view(context: TrainedContext):
     """Draw the open view, or a notice if its pass has infinite or NaN values."""
     look = context.look
     if look.taken in READ and not context.full_pass.finite:
@@ -59,7 +59,7 @@ def _draw_open_view(context):
     TRAINED_MODEL.open_view(context)
 
 
-def _describe_task(context) -> str:
+def _describe_task(context: TrainedContext) -> str:
     """Return HTML above the block: what to click, and what it changes."""
     label = escape(shorten_token(context.prompt.labels[context.after]))
     return (
@@ -68,7 +68,7 @@ def _describe_task(context) -> str:
     )
 
 
-def _draw_view(context, cuts):
+def _draw_view(context: TrainedContext, cuts):
     """Draw the open view with its selector, next to the block diagram where it fits."""
     look = context.look
     if look.taken in DRAWN:

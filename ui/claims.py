@@ -56,7 +56,7 @@ class ClaimsContext:
 
 
 @view.register("gallery", label="All claims", help="each claim with its measurement and verdict.")
-def gallery(context):
+def gallery(context: ClaimsContext):
     """Draw all claims with their intervals and verdicts; a click opens one."""
     figure(describe_verdicts(context.results.values()), RULE)
     draw_claims("claims", context.results, lambda name: change(shown="evidence", claim=name))
@@ -88,7 +88,7 @@ def result_table(context: ClaimsContext) -> pd.DataFrame:
     label="One claim",
     help="experiment, seeds and rule of one claim, with a link to run it.",
 )
-def evidence(context):
+def evidence(context: ClaimsContext):
     """Draw one claim: result, source, rule, values of all seeds and a link to its experiment."""
     name = context.look.claim
     names = list(claim)

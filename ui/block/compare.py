@@ -13,7 +13,7 @@ from core.experiments.forward import Pass
 from core.measure.stream_statistics import SAME, statistic
 from core.model.config import Config
 from core.settings.wording import fixed, number
-from ui.block.context import view
+from ui.block.context import BlockContext, BlockLook, view
 from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.store import is_movable
@@ -23,7 +23,7 @@ from ui.shared.base import draw_picks
 
 
 @view.register("compare", label="Compare", help="baseline and variants side by side.")
-def draw_comparison(context):
+def draw_comparison(context: BlockContext):
     """Draw a table of each variant's output and statistics, and its mean attention in a layer."""
     forward_pass = context.forward_pass
     for reason in context.left_out:
@@ -50,11 +50,11 @@ class PassSummary:
 class OneByOne(Mapping):
     """Passes of a comparison, computed one at a time to save memory."""
 
-    def __init__(self, forward_pass, variants, look):
+    def __init__(self, forward_pass: Pass, variants, look: BlockLook):
         self.forward_pass = forward_pass
         self.look = look
         self.configs = {variant.name: variant.config for variant in variants}
-        self.seen = {}
+        self.seen: dict[str, PassSummary] = {}
 
     def __getitem__(self, name: str) -> Pass:
         forward_pass = self.forward_pass.run_with(self.configs[name])

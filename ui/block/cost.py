@@ -3,13 +3,13 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.forward import build_plain_run, look_up_words
+from core.experiments.forward import Pass, build_plain_run, look_up_words
 from core.figures.charts import stream as charts
 from core.model import cost as formulas
 from core.model.text import vocabulary
 from core.settings.device import median_ms
 from core.settings.wording import count
-from ui.block.context import view
+from ui.block.context import BlockContext, view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure
 
@@ -18,7 +18,7 @@ LENGTHS = (128, 1024)  # tokens of a text, beside this one
 
 
 @view.register("cost", label="Cost", help="parameters, FLOPs, memory and time.")
-def cost(context):
+def cost(context: BlockContext):
     """Draw parameters, FLOPs, activation memory, KV cache and growth with sequence length."""
     forward_pass = context.forward_pass
     config = forward_pass.config
@@ -102,7 +102,7 @@ def _draw_kv_cache(config, tokens: int, dtype: str):
     _draw_bars(bytes_by_length, "bytes", "KV cache by sequence length.")
 
 
-def _draw_timing(forward_pass):
+def _draw_timing(forward_pass: Pass):
     """Time the forward pass now, on each call, and draw the median of 15 passes in ms."""
     machine = forward_pass.machine
     tokens = forward_pass.tokens[: forward_pass.n_real]

@@ -5,7 +5,7 @@ from core.figures.charts import stream as charts
 from core.figures.spec import word_label
 from core.model.parts import MENUS
 from core.model.parts.activation import count_inputs
-from ui.block.context import view
+from ui.block.context import BlockContext, view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure, style_numbers
 from ui.kit.page import table as show_table
@@ -20,7 +20,7 @@ RARE = 0.01  # share of exact zeros below which a chart of them is empty
     label="Neurons",
     help="which hidden units of the feed-forward network are active for which token.",
 )
-def neurons(context):
+def neurons(context: BlockContext):
     """Draw which hidden units are active for which token, and sparsity by activation."""
     forward_pass = context.forward_pass
     if not has_sublayer(forward_pass, "ffn", "The feed-forward network"):

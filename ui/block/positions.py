@@ -7,7 +7,7 @@ from core.experiments.weights import weights as weights_menu
 from core.figures.charts import stream as charts
 from core.measure.stream_statistics import cosines
 from core.model.parts import MENUS
-from ui.block.context import view
+from ui.block.context import BlockContext, view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure
 from ui.pictures.heatmaps import draw_heatmaps
@@ -15,7 +15,7 @@ from ui.shared.base import finite_sentence, has_sublayer
 
 
 @view.register("positions", label="Positions", help="how word order reaches the model.")
-def positions(context):
+def positions(context: BlockContext):
     """Draw whether the model notices word order, and its position encodings."""
     forward_pass = context.forward_pass
     if has_sublayer(forward_pass, "attention", "Attention"):

@@ -15,13 +15,14 @@ from core.experiments.block.stages import (
     token_through_norm,
 )
 from core.experiments.block.stages import stages as table_of
+from core.experiments.forward import Pass
 from core.figures.charts import stream as charts
 from core.figures.spec import word_label
 from core.measure.tensor_meters import meter
 from core.model.parts import MENUS
 from core.settings.setting import ConfigError
 from core.settings.wording import capitalise, count, fixed, number
-from ui.block.context import view
+from ui.block.context import BlockContext, BlockLook, view
 from ui.kit import side_by_side
 from ui.kit.page import chart, figure, literal, small_table, style_numbers
 from ui.kit.page import table as show_table
@@ -31,14 +32,14 @@ from ui.shared.base import draw_picks, finite_sentence
 
 
 @view.register("norm", label="Norm", help="the effect of the norm on one token.")
-def norm(context):
+def norm(context: BlockContext):
     """Draw one token's vector before and after each norm, and a vector that the user types."""
     _draw_token_norms(context.forward_pass, context.look)
     if not side_by_side.is_second_side():
         _draw_vector_norms(context.look, context.forward_pass.config.norm_eps)
 
 
-def _draw_token_norms(forward_pass, look):
+def _draw_token_norms(forward_pass: Pass, look: BlockLook):
     """Draw a token's vector before and after each norm of one layer."""
     sites = norm_placements(forward_pass)
     if not sites and forward_pass.config.part("norm").normalises:
@@ -125,7 +126,7 @@ def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_value
     )
 
 
-def _draw_vector_norms(look, eps):
+def _draw_vector_norms(look: BlockLook, eps):
     """Draw a field for a vector, and what the user typed before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(
@@ -168,7 +169,7 @@ def _draw_vector_norms(look, eps):
 
 
 @view.register("change", label="Tokens", help="how much each token vector changed.")
-def change(context):
+def change(context: BlockContext):
     """Draw how far each token vector moved from input to output, and token similarity."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
@@ -231,7 +232,7 @@ def change(context):
 
 
 @view.register("stages", label="Stages", help="activations at each stage of the block.")
-def stages(context):
+def stages(context: BlockContext):
     """Draw a chart and a table of activation statistics at every stage of the block."""
     forward_pass = context.forward_pass
     draw_picks("layer", forward_pass=forward_pass)

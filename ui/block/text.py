@@ -3,11 +3,11 @@
 import pandas as pd
 import streamlit as st
 
-from core.experiments.forward import continuation
+from core.experiments.forward import Pass, continuation
 from core.model.text import shorten_token
 from core.settings.setting import ConfigError
 from core.settings.wording import count, number
-from ui.block.context import view
+from ui.block.context import BlockContext, BlockLook, view
 from ui.kit import side_by_side
 from ui.kit.page import figure, literal
 from ui.kit.takeaway import offer_table
@@ -16,7 +16,7 @@ from ui.shared.base import draw_picks
 
 
 @view.register("text", label="Text", help="generated text, token by token.")
-def text(context):
+def text(context: BlockContext):
     """Draw a continuation of the text; a click on a generated token shows its attention."""
     forward_pass = context.forward_pass
     look = context.look
@@ -64,7 +64,7 @@ def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tok
     return f"{from_what}. Context: {size}. Click a generated word to see its attention."
 
 
-def _describe_token(forward_pass, vocabulary, steps, step_index: int, look) -> str:
+def _describe_token(forward_pass: Pass, vocabulary, steps, step_index: int, look: BlockLook) -> str:
     """Return sentences on generated token `step_index`, from 0: probabilities, context, shading."""
     step = steps[step_index]
     before = forward_pass.n_real + step_index

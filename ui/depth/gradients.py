@@ -8,7 +8,7 @@ import streamlit as st
 from core.experiments.depth.gradients import Gradients, ignores_key_bias
 from core.experiments.depth.gradients import gradients as run
 from core.settings.wording import count, number
-from ui.depth.context import view
+from ui.depth.context import DepthContext, view
 from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.pictures.curves import Line, Panel, draw_curves
@@ -21,7 +21,7 @@ EXPLODED = 1e3
 
 
 @view.register("gradients", label="Gradients", help="gradient norm by layer and parameter tensor.")
-def gradients(context):
+def gradients(context: DepthContext):
     """Draw the gradient norm by pass, and of each weight, for all variants."""
     of_variants = {
         v.name: run(v.config, context.tokens, context.machine, context.depth)
@@ -93,7 +93,7 @@ def describe_ratios(by_variant: dict[str, Gradients]) -> str:
     return " ".join(notes)
 
 
-def draw_weight_gradients(context, by_variant):
+def draw_weight_gradients(context: DepthContext, by_variant):
     """Draw each weight's gradient norm: a panel per variant, or a column for one shared block."""
     tables = {name: travel.weights for name, travel in by_variant.items() if len(travel.weights)}
     if not tables:

@@ -13,7 +13,7 @@ from core.experiments.depth.grid import grid as run
 from core.experiments.depth.grid import simplify_config
 from core.measure.stream_statistics import statistic
 from core.settings.wording import capitalise, count, lower_first, number
-from ui.depth.context import orders, view
+from ui.depth.context import DepthContext, orders, view
 from ui.kit import pins
 from ui.kit.page import figure, literal
 from ui.kit.panel.control import choice, tabs
@@ -23,7 +23,7 @@ from ui.pictures.heatmaps import draw_heatmaps
 
 
 @view.register("grid", label="Grid", help="all combinations of components at once.")
-def grid(context):
+def grid(context: DepthContext):
     """Draw one statistic of every combination; a click adds a variant to compare, or removes it."""
     draw_grid_controls(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
@@ -51,7 +51,7 @@ def grid(context):
     )
 
 
-def draw_grid_controls(context):
+def draw_grid_controls(context: DepthContext):
     """Draw the controls of the grid: its colour, its order and its axes."""
     left, right = st.columns([5, 2], vertical_alignment="bottom")
     with left:
@@ -201,7 +201,7 @@ def _combinations(results, axes: list[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def draw_by_component(context, results, statistic_name):
+def draw_by_component(context: DepthContext, results, statistic_name):
     """Draw the grid with one cell per variant; components are rows and columns."""
     down, across = split_axes(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
@@ -241,7 +241,7 @@ def draw_by_component(context, results, statistic_name):
     )
 
 
-def draw_ranked(context, results, statistic_name):
+def draw_ranked(context: DepthContext, results, statistic_name):
     """Draw the grid with one row per variant and one column per pass, sorted by last value."""
     ends = results.final_values(statistic_name)
     first = context.look.grid_order == "largest"
@@ -274,7 +274,7 @@ def draw_ranked(context, results, statistic_name):
     )
 
 
-def _heatmap_options(context, statistic_name, note) -> dict:
+def _heatmap_options(context: DepthContext, statistic_name, note) -> dict:
     """Return the heatmap arguments that both layouts share; `note` stands after the quantity."""
     label = statistic.label(statistic_name)
     words: dict[str, Any] = {
@@ -285,7 +285,7 @@ def _heatmap_options(context, statistic_name, note) -> dict:
     return words | {"log": statistic[statistic_name].log, "diverging": statistic_name == "cosine"}
 
 
-def toggle_grid_variant(context, results, index):
+def toggle_grid_variant(context: DepthContext, results, index):
     """Add variant `index` of the grid to the comparison, or remove it; None: do nothing."""
     if index is not None:
         pins.toggle_variant(results.changes[index], context.baseline)

@@ -10,7 +10,7 @@ from core.experiments.depth.findings import describe_finding
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.text import shorten_token
 from core.settings.wording import capitalise, count, fixed, number
-from ui.depth.context import matrices, view
+from ui.depth.context import DepthContext, DepthLook, matrices, view
 from ui.kit import pins
 from ui.kit.page import figure
 from ui.kit.panel.control import choice, tabs
@@ -26,7 +26,7 @@ PLAYED = ("entropy", "cosine", "rms")  # the curves on which the pass that is pl
 @view.register(
     "statistics", label="Statistics", help="statistics of the residual stream, pass by pass."
 )
-def statistics(context):
+def statistics(context: DepthContext):
     """Draw curves of residual-stream statistics over passes, one panel each."""
     journeys = context.journeys
     ended = {
@@ -47,7 +47,7 @@ def statistics(context):
     _draw_curves("statistics", order, context, journeys, ended)
 
 
-def _question(context) -> str:
+def _question(context: DepthContext) -> str:
     """Return the question that the page answers, as a sentence."""
     passes = context.depth.passes
     if passes == 1:
@@ -57,7 +57,9 @@ def _question(context) -> str:
     return f"What happens to the tokens in a stack of {count(passes, 'block')}?"
 
 
-def _draw_curves(key: str, names, context, journeys, ended: dict[str, str | None], **size):
+def _draw_curves(
+    key: str, names, context: DepthContext, journeys, ended: dict[str, str | None], **size
+):
     """Draw curves of statistics over passes, a panel each, with a line for each variant.
 
     Args:
@@ -101,7 +103,7 @@ def _natural_range(name: str, journeys) -> tuple[float, float] | None:
     label="Snapshots",
     help="attention and token similarity at the first, middle and last pass.",
 )
-def attention(context):
+def attention(context: DepthContext):
     """Draw attention or token similarity at the first, middle and last pass."""
     journeys = context.journeys
     labels = _draw_matrix_controls(context, journeys)
@@ -135,7 +137,7 @@ def attention(context):
 @view.register(
     "play", label="Play", help="animation over the passes, attention and curves together."
 )
-def play(context):
+def play(context: DepthContext):
     """Draw an animation of attention or token similarity over passes, with curves below."""
     journeys = context.played
     labels = _draw_matrix_controls(context, journeys)
@@ -165,7 +167,7 @@ def play(context):
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
 
 
-def _draw_matrix_controls(context, journeys) -> list[str]:
+def _draw_matrix_controls(context: DepthContext, journeys) -> list[str]:
     """Draw controls, title and legend of matrices; return the label of each token, for them."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
@@ -189,7 +191,7 @@ def _draw_matrix_controls(context, journeys) -> list[str]:
     return [shorten_token(word) for word in tokens]
 
 
-def _matrix_arguments(look, alt_end: str) -> dict:
+def _matrix_arguments(look: DepthLook, alt_end: str) -> dict:
     """Return the heatmap arguments for the matrix shown; `alt_end` ends the alternative text.
 
     Args:
@@ -216,7 +218,7 @@ def _matrix_arguments(look, alt_end: str) -> dict:
     return words | {"alt": f"Attention{of_head}{alt_end}"}
 
 
-def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
+def _matrix(look: DepthLook, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     """Return the matrix after a pass, (T, T) or None where diverged or without, and a note.
 
     The note is such as "0.52 bits".
@@ -242,7 +244,7 @@ def _matrix(look, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     return matrix, note if is_gone else sentence
 
 
-def _describe_pass(context, journeys, pass_index: int) -> str:
+def _describe_pass(context: DepthContext, journeys, pass_index: int) -> str:
     """Return sentences on RMS and similarity of every variant at a pass; 0 is the input."""
     sentences = []
     for variant in context.variants:

@@ -18,7 +18,7 @@ from ui.kit.page import literal
 from ui.kit.pages import CLASS, LESSONS, PAGES, START, TRAINING, Page, link_params_of
 from ui.kit.server.downloads import download_link
 from ui.kit.store import bind, kinds_of, session
-from ui.lessons import view
+from ui.lessons import LessonsContext, view
 from ui.lessons.addresses import QR, address_of, own_address, qr_svg, shared_address, with_params
 from ui.lessons.html import (
     COLUMN,
@@ -45,7 +45,7 @@ NO_CONTROL = ("baseline", "begin", "device", "dtype")  # settings that a class h
 
 
 @view.register("every", label="All lessons", help="predict, see the result, explain it.")
-def every(context):
+def every(context: LessonsContext):
     """Draw all lessons as cards, with progress and problems in their files."""
     for problem in problems:
         st.warning(literal(context.words["broken"].format(why=problem)))
@@ -55,7 +55,7 @@ def every(context):
 @view.register(
     "one", label="One lesson", help="question, prediction, result, check of your understanding."
 )
-def draw_lesson(context):
+def draw_lesson(context: LessonsContext):
     """Draw one lesson: its question and prediction, or its result and next steps."""
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)
@@ -109,7 +109,7 @@ def _draw_picture(lesson_shown, texts: Mapping[str, str], answer, out=None):
     label="My report",
     help="one HTML file to submit: predictions, results and a script that reproduces them.",
 )
-def report(context):
+def report(context: LessonsContext):
     """Draw the report: list of predictions, name, conclusion and download."""
     words = context.words
     entries = progress().entries
@@ -118,7 +118,7 @@ def report(context):
         _draw_report(context, words, entries)
 
 
-def _draw_report(context, texts: Mapping[str, str], entries):
+def _draw_report(context: LessonsContext, texts: Mapping[str, str], entries):
     """Draw the report view of lesson name -> Entry; a notice if there is no prediction yet."""
     st.markdown(f"**{literal(texts['report_title'])}**  \n{literal(texts['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
@@ -174,7 +174,7 @@ def _describe(lesson_shown, entry, texts: Mapping[str, str]) -> str:
     label="Link for a class",
     help="a restricted link: selected pages, views and controls.",
 )
-def teacher_link(context):
+def teacher_link(context: LessonsContext):
     """Draw the form in which a teacher builds a restricted link, and the link."""
     words = context.words
     st.markdown(literal(words["link_about"]))

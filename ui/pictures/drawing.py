@@ -6,6 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.experiments.forward import Pass
 from core.figures.drawing import block_svg
 from core.figures.palette import VARIANTS
 from ui.kit.panel.control import register_handler
@@ -70,7 +71,7 @@ def columns_with_diagram() -> list:
 
 
 def draw_block(
-    forward_pass,
+    forward_pass: Pass,
     layer: int,
     key: str = "drawing",
     cuts=None,

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,6 +16,7 @@ from core.experiments.block.attention import (
     pair_attention,
     write_pairs,
 )
+from core.experiments.forward import Pass
 from core.experiments.weights import weights as weights_menu
 from core.figures.charts import attention as charts
 from core.figures.spec import word_label
@@ -26,10 +28,10 @@ from ui.kit.panel.control import among, control_of, html_control
 from ui.kit.panel.panel import draw_bar
 from ui.kit.store import bind, change
 from ui.pictures.heatmaps import draw_attention_lines, draw_heatmaps
-from ui.shared.base import draw_picks, finite_sentence, has_sublayer, pick_controls
+from ui.shared.base import Picked, draw_picks, finite_sentence, has_sublayer, pick_controls
 
 
-def attention(forward_pass, look):
+def attention(forward_pass: Pass, look: Picked):
     """Draw controls and attention patterns of the selected layer: all heads, one, mean, lines."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
@@ -110,7 +112,7 @@ def attention(forward_pass, look):
     draw_finding(sentence, note)
 
 
-def _explain_axes(forward_pass, look) -> str:
+def _explain_axes(forward_pass: Pass, look: Picked) -> str:
     """Return a sentence on how to read the maps' rows and columns, or the lines."""
     if look.maps == "lines":
         return "Left: query, right: key"
@@ -123,14 +125,14 @@ def _explain_axes(forward_pass, look) -> str:
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
-def _draw_maps(key: str, forward_pass, patterns, **options):
+def _draw_maps(key: str, forward_pass: Pass, patterns, **options):
     """Draw one heat map per panel of `patterns`, (panels, tokens, tokens); options as in pack()."""
     draw_heatmaps(
         key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **options
     )
 
 
-def _weight_table(forward_pass, pattern) -> pd.DataFrame:
+def _weight_table(forward_pass: Pass, pattern) -> pd.DataFrame:
     """Return a head's weights that are not masked: query, key, weight, reader, source.
 
     A row for each; reader and source are the two tokens.
@@ -161,7 +163,7 @@ class Weight:
         return not self.value - self.uniform < 0.0005
 
 
-def find_strongest(forward_pass, layer, patterns) -> Weight:
+def find_strongest(forward_pass: Pass, layer, patterns) -> Weight:
     """Return the weight in patterns (head, query, key) of a layer most above a uniform one.
 
     Padding is no query; NaN counts least.
@@ -174,7 +176,7 @@ def find_strongest(forward_pass, layer, patterns) -> Weight:
     return Weight(head, query, key, patterns[head, query, key].item(), uniform[query].item())
 
 
-def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> str:
+def describe_strongest(forward_pass: Pass, layer, weight: Weight, first: int = 0) -> str:
     """Return a sentence on a layer's (from 0) strongest weight, of head `first` + weight.head."""
     if not weight.stands_out():
         return "Attention is close to uniform."
@@ -187,7 +189,7 @@ def describe_strongest(forward_pass, layer, weight: Weight, first: int = 0) -> s
     return finite_sentence(sentence, weight.value)
 
 
-def heads(forward_pass, look, can_vary_heads: bool = False):
+def heads(forward_pass: Pass, look, can_vary_heads: bool = False):
     """Draw entropy, distance and similarity of a layer's heads, or of other numbers of heads.
 
     Args:
@@ -259,7 +261,7 @@ def heads(forward_pass, look, can_vary_heads: bool = False):
     draw_heatmaps("alike", alike[None], names, names, height=320, **words)
 
 
-def _draw_other_heads(forward_pass, layer, n_heads, config):
+def _draw_other_heads(forward_pass: Pass, layer, n_heads, config):
     """Draw attention with another number of heads and the same initial weights."""
     if config is None:
         st.info(
@@ -294,7 +296,7 @@ def _draw_other_heads(forward_pass, layer, n_heads, config):
     )
 
 
-def pairs(forward_pass, look, text: str):
+def pairs(forward_pass: Pass, look: Picked, text: str):
     """Draw how much attention falls on the marked pairs of words, and the editor of pairs."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
@@ -318,7 +320,7 @@ def pairs(forward_pass, look, text: str):
     if forward_pass.n_real > 30:
         sentence += " Only their words are labelled."
     figure("Dependencies between words", sentence, "Marked by hand, not by the model")
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for arc, (a, b) in enumerate(marked):
         for step in range(25):
             x = a + (b - a) * step / 24
@@ -358,7 +360,7 @@ def pairs(forward_pass, look, text: str):
         chart(spec, table, "Share of attention on the marked pairs, by head.", height=300)
 
 
-def _describe_pairs(forward_pass, layer: int, marked, table) -> str:
+def _describe_pairs(forward_pass: Pass, layer: int, marked, table) -> str:
     """Describe which head attends most to the (query, key) index pairs, or what hides them.
 
     `table` has head (from 1), value and reference, as shares.
@@ -390,7 +392,7 @@ def _describe_pairs(forward_pass, layer: int, marked, table) -> str:
     return finite_sentence(sentence, *table.value)
 
 
-def _draw_pair_editor(forward_pass, marked):
+def _draw_pair_editor(forward_pass: Pass, marked):
     """Draw the controls that mark and unmark pairs."""
     words = [
         f"{n} {label}" for n, label in enumerate(forward_pass.labels[: forward_pass.n_real], 1)
@@ -422,13 +424,13 @@ def _set_pairs(chosen: list[str]):
     change(pairs=",".join(chosen) or "none")
 
 
-def _format_pair(forward_pass, pair) -> str:
+def _format_pair(forward_pass: Pass, pair) -> str:
     """Format a (query, key) pair of indices as its two words: "was → defendant"."""
     reader, other = pair
     return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"
 
 
-def steps(forward_pass, look):
+def steps(forward_pass: Pass, look: Picked):
     """Draw one head step by step, from queries to output."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
@@ -468,7 +470,7 @@ def steps(forward_pass, look):
     )
 
 
-def _describe_entropies(forward_pass, layer, head, step) -> str:
+def _describe_entropies(forward_pass: Pass, layer, head, step) -> str:
     """Return a sentence on the entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""

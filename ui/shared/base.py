@@ -8,7 +8,9 @@ from typing import Any
 
 import streamlit as st
 
+from core.checkpoints import Opened
 from core.experiments.block.attention import read_pairs
+from core.experiments.forward import Pass
 from core.model.text import EXAMPLES, shorten_token, split_words
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
@@ -102,19 +104,19 @@ class Picked(Settings):
         group="Look",
     )
 
-    def layer_of(self, forward_pass) -> int:
+    def layer_of(self, forward_pass: Pass | Opened) -> int:
         """Return the selected layer of this pass, from 0; its last if there are fewer."""
         return min(self.layer, forward_pass.config.n_layers) - 1
 
-    def head_of(self, forward_pass) -> int:
+    def head_of(self, forward_pass: Pass | Opened) -> int:
         """Return the selected head of this pass, from 0; its last if there are fewer."""
         return min(self.head, forward_pass.config.n_heads) - 1
 
-    def token_of(self, forward_pass) -> int:
+    def token_of(self, forward_pass: Pass) -> int:
         """Return the index of the selected token, from 0; the last one if there are fewer."""
         return min(self.token, forward_pass.n_real) - 1
 
-    def pairs_of(self, forward_pass, text: str):
+    def pairs_of(self, forward_pass: Pass, text: str):
         """Return marked (query, key) index pairs from 0, else the example's; and error notes."""
         if not self.pairs:
             example_pairs = next(
@@ -137,7 +139,7 @@ def finite_sentence(sentence: str, *values) -> str:
     return sentence if all(math.isfinite(value) for value in values) else LOST
 
 
-def has_sublayer(forward_pass, part: str, label: str) -> bool:
+def has_sublayer(forward_pass: Pass, part: str, label: str) -> bool:
     """Return whether the pass has "attention" or "ffn"; draw a notice on what to do if not.
 
     Args:
@@ -164,7 +166,7 @@ def has_sublayer(forward_pass, part: str, label: str) -> bool:
     return False
 
 
-def pick_controls(*names, forward_pass) -> list[Control]:
+def pick_controls(*names, forward_pass: Pass) -> list[Control]:
     """Return menus for these of "token", "layer" and "head", with all that both sides have.
 
     For one layer or head there is no menu.
@@ -220,6 +222,6 @@ def views_of_tab(page: Page) -> list[Control]:
     return [control | FOLDS | {"set": register_handler("picture", open_picture)}]
 
 
-def draw_picks(*names, forward_pass, before: list[Control] | None = None):
+def draw_picks(*names, forward_pass: Pass, before: list[Control] | None = None):
     """Draw a row of controls: `before`, then these of "layer", "head", "token" (pick_controls)."""
     draw_bar("lens", [*(before or []), *pick_controls(*names, forward_pass=forward_pass)])

@@ -102,7 +102,7 @@ def label_of(arm) -> str:
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
 
-def draw_legend(trainings: StartedTrainings, notes=None):
+def draw_legend(trainings: Any, notes=None):
     """Draw the legend of trained models, with seeds and shared facts; notes by model's name.
 
     Args:

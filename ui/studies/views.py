@@ -28,11 +28,11 @@ from ui.kit.store import bind, change
 from ui.pictures.ablation_matrix import draw_matrix as picture
 from ui.shared.trainings import cache_rows, describe_guards, draw_learning
 from ui.studies.chooser import draw_rerun_button
-from ui.studies.context import NOT_STORED, view
+from ui.studies.context import NOT_STORED, StudyContext, StudyLook, view
 from ui.studies.server import parse_study
 
 
-def select_cells(table: pd.DataFrame, look) -> pd.DataFrame:
+def select_cells(table: pd.DataFrame, look: StudyLook) -> pd.DataFrame:
     """Draw filters of task and variant; return the rows that pass both; no choice passes all."""
     left, right = st.columns(2)
     with left:
@@ -52,7 +52,7 @@ def select_cells(table: pd.DataFrame, look) -> pd.DataFrame:
 
 
 def choose_several(
-    look,
+    look: StudyLook,
     name: str,
     offered: list[str],
     usual=(),
@@ -108,7 +108,7 @@ def _escape(name: str) -> str:
         " seeds."
     ),
 )
-def curves(context):
+def curves(context: StudyContext):
     """Draw learning curves of one task: baseline and up to four variants of the study."""
     if context.store is None:
         st.caption(NOT_STORED)
@@ -174,7 +174,7 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
     label="Runs",
     help="all runs with state, result, device and versions; filter and open them.",
 )
-def runs(context):
+def runs(context: StudyContext):
     """Draw the table of all runs with filters, and a link to the selected run."""
     if context.store is None:
         st.caption(NOT_STORED)
@@ -229,13 +229,13 @@ def runs(context):
     _draw_run_link(context, selected.iloc[rows[0]])
 
 
-def _run_rows(context):
+def _run_rows(context: StudyContext):
     """Return the table of runs for export, without spec and without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
     return table.assign(message=table.message.map(remove_paths))
 
 
-def _draw_run_link(context, picked):
+def _draw_run_link(context: StudyContext, picked):
     """Draw a link that opens a row of run_table and its baseline in Training; cache their rows."""
     specs = context.store.specs(context.number)
     spec = specs[picked.task, picked.variant]
@@ -251,7 +251,7 @@ def _draw_run_link(context, picked):
     label="Compare",
     help="this study and another one, cell by cell, on the seeds they share.",
 )
-def compare(context):
+def compare(context: StudyContext):
     """Draw the table that compares this study with another, cell by cell."""
     if context.store is None:
         st.caption(NOT_STORED)
@@ -293,7 +293,7 @@ def compare(context):
 
 
 @view.register("source", label="File", help="the study file, and skipped variants.")
-def source(context):
+def source(context: StudyContext):
     """Draw the study's TOML file and its notes."""
     st.code(context.source, language="toml", line_numbers=True, height=420)
     try:
@@ -334,7 +334,7 @@ TESTS = (
     label="Matrix",
     help="effect of each variant on each task, with intervals; click a cell to open it.",
 )
-def matrix(context):
+def matrix(context: StudyContext):
     """Draw the ablation matrix of the study, and the same as a table."""
     selected = select_cells(context.summary, context.look)
     if selected.empty:
@@ -389,7 +389,7 @@ def _draw_mixed(texts) -> bool:
     return bool(sentence)
 
 
-def _cache_cell(context, line):
+def _cache_cell(context: StudyContext, line):
     """Cache the rows of a clicked cell, for Training (a callback)."""
     if context.store is not None:
         name, variant = getattr(line, "cell", (line.task, line.variant))

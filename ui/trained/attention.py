@@ -12,7 +12,7 @@ from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared import attention as shared
 from ui.shared.base import draw_picks
-from ui.trained.context import WHOLE, view
+from ui.trained.context import WHOLE, TrainedContext, view
 from ui.trained.words import (
     compute_logits,
     describe_change,
@@ -26,7 +26,7 @@ from ui.trained.words import (
     label="Logit lens",
     help="prediction after each layer (logit lens), and attention rollout through all layers.",
 )
-def layers(context):
+def layers(context: TrainedContext):
     """Draw the prediction after each layer (logit lens), and attention rollout."""
     forward_pass = context.shown_pass
     draw_picks("token", "layer", forward_pass=forward_pass)
@@ -90,7 +90,7 @@ def layers(context):
     )
 
 
-def _describe_rollout(context, rolled) -> str:
+def _describe_rollout(context: TrainedContext, rolled) -> str:
     """Return a sentence on the largest rollout source of the selected token."""
     label = context.full_pass.labels[context.after]
     row = rolled[-1][context.after].clone()
@@ -110,14 +110,14 @@ def _describe_rollout(context, rolled) -> str:
 @view.register(
     "attention", label="Attention", help="which token attends to which, in the trained model."
 )
-def attention(context):
+def attention(context: TrainedContext):
     """Draw the attention patterns of a layer, the prediction and the head's statistics."""
     shared.attention(context.shown_pass, context.look)
     _draw_prediction(context)
     _draw_head_behaviour(context)
 
 
-def _draw_prediction(context):
+def _draw_prediction(context: TrainedContext):
     """Draw a sentence on the prediction at the selected token, with the ablation's effect."""
     label = context.prompt.labels[context.after]
     place = "After" if context.predicts_next_token else "At"
@@ -131,7 +131,7 @@ def _draw_prediction(context):
     st.markdown(literal(text))
 
 
-def _draw_head_behaviour(context):
+def _draw_head_behaviour(context: TrainedContext):
     """Draw the head's attention to the subject on held-out sentences, if it is measured."""
     if not context.readings:
         return
@@ -158,7 +158,7 @@ def _draw_head_behaviour(context):
     st.markdown(sentence)
 
 
-def _describe_in_this_text(context, layer, head) -> str:
+def _describe_in_this_text(context: TrainedContext, layer, head) -> str:
     """Return a sentence on the head's attention from this text's verb; "" without a verb."""
     verb = prompt.verb_of(context.prompt)
     if verb is None:
@@ -170,18 +170,18 @@ def _describe_in_this_text(context, layer, head) -> str:
 
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
-def steps(context):
+def steps(context: TrainedContext):
     """Draw one head's computation step by step, from queries and keys to its output."""
     shared.steps(context.shown_pass, context.look)
 
 
 @view.register("heads", label="Heads", help="differences between heads.")
-def heads(context):
+def heads(context: TrainedContext):
     """Draw how the heads of a layer differ."""
     shared.heads(context.shown_pass, context.look)
 
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
-def pairs(context):
+def pairs(context: TrainedContext):
     """Draw the attention on pairs of words marked in the prompt, by head, and their editor."""
     shared.pairs(context.shown_pass, context.look, context.look.prompt)

@@ -24,7 +24,7 @@ WHOLE = "full model"  # its name in charts
 LONGEST = 40  # letters of a word in a sentence
 
 
-def token_before_verb(look) -> int:
+def token_before_verb(look: "TrainedLook") -> int:
     """Return the number, from 1, of the token before the prompt's last verb; else of the last.
 
     1 for a prompt that cannot be read.

@@ -33,7 +33,7 @@ from ui.kit.panel.control import Control, lexicon, pills, press
 from ui.kit.store import change, value
 from ui.shared import models
 from ui.shared.base import draw_unknown_words
-from ui.trained.context import TrainedContext, ablate_part, restore_part
+from ui.trained.context import TrainedContext, TrainedLook, ablate_part, restore_part
 
 
 def script(context: TrainedContext) -> Script:
@@ -104,7 +104,9 @@ def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     return [menu, restore]
 
 
-def remove_head_button(look, opened: Opened, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
+def remove_head_button(
+    look: TrainedLook, opened: Opened, cuts: tuple[lesion.Cut, ...]
+) -> list[Control]:
     """Return [the button that ablates the head on view], or [] if ablated, or none is on view."""
     is_of_one_head = look.taken in ("words", "steps") or (
         look.taken == "attention" and look.maps in ("one", "lines")
@@ -149,7 +151,7 @@ def summary_html(context: TrainedContext) -> str:
     )
 
 
-def word_controls(look, opened: Opened) -> list[Control]:
+def word_controls(look: TrainedLook, opened: Opened) -> list[Control]:
     """Return a button that completes the text, and the vocabulary; [] for models of other tasks."""
     if not (opened.task == "sentences" and isinstance(opened.tokens, Words)):
         return []
@@ -166,7 +168,7 @@ def word_controls(look, opened: Opened) -> list[Control]:
     ]
 
 
-def _complete(look, opened: Opened):
+def _complete(look: TrainedLook, opened: Opened):
     """Complete the prompt's sentence, unless it has ended or cannot be read (a callback)."""
     text = value("prompt")
     if not split_words(text) or split_words(text)[-1] == sentences.END:

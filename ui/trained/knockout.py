@@ -19,7 +19,7 @@ from ui.kit.store import is_movable
 from ui.kit.takeaway import offer_table
 from ui.pictures import drawing
 from ui.pictures.curves import Line, Panel, draw_curves
-from ui.trained.context import WHOLE, ablate_part, toggle_part, view
+from ui.trained.context import WHOLE, TrainedContext, ablate_part, toggle_part, view
 from ui.trained.parts import sweep
 from ui.trained.words import compute_logits, describe_change
 
@@ -32,7 +32,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
     label="Ablation",
     help="effect of removing the chosen components, and compensation by later ones.",
 )
-def knockout(context):
+def knockout(context: TrainedContext):
     """Draw the effect of the ablation; without one, a suggestion and all components."""
     if not context.cuts:
         _draw_invitation(context)
@@ -77,7 +77,7 @@ def knockout(context):
         st.caption(literal(where))
 
 
-def _draw_invitation(context):
+def _draw_invitation(context: TrainedContext):
     """Ask for a component to remove; a button removes the head that attends to the subject, if any.
 
     Where the link allows no ablations, draw a notice instead.
@@ -166,7 +166,7 @@ def _format_p(p: float) -> str:
     return "< 0.001" if p < 0.001 else fixed(p, 3)
 
 
-def _draw_compensation(context):
+def _draw_compensation(context: TrainedContext):
     """Draw the later components whose contribution rises most after the ablation."""
     title = "Compensation"
     changes = contributions.compare_contributions(context.bench, context.cuts, context.look.mode)
@@ -203,7 +203,7 @@ def _draw_compensation(context):
     )
 
 
-def _describe_takeover(context, changes) -> tuple[bool, str]:
+def _describe_takeover(context: TrainedContext, changes) -> tuple[bool, str]:
     """Return whether a later component compensates, significantly, and a sentence on it.
 
     `changes` has name, before, after, change, low and high, the largest rise first.
@@ -254,7 +254,7 @@ def _describe_falls(changes) -> str:
     return f" {len(fallen)} of {len(changes)} {add} less; largest fall: {last_row['name']}, {now}."
 
 
-def _draw_by_distance(context):
+def _draw_by_distance(context: TrainedContext):
     """Draw accuracy by distance of subject and verb, with and without the ablation."""
     questions = context.bench.questions
     lines = []

@@ -17,6 +17,7 @@ from ui.kit.pages import TRAINING
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change
 from ui.shared import models
+from ui.trained.context import TrainedLook
 
 NOTHING = "Choose the files of a model first."
 REFUSED = "_model_refused"  # key in the session: why the last one could not be opened
@@ -74,7 +75,7 @@ def _open_requested_model():
     change(model=name, out="")
 
 
-def draw_model_list(look):
+def draw_model_list(look: TrainedLook):
     """Draw the list of models, the dialog to open another, and the model's notes."""
     offered = models.model_names()
     labels = dict(zip(offered, distinct(map(_label, offered))))

@@ -20,7 +20,7 @@ from ui.kit.store import is_movable
 from ui.kit.takeaway import offer_table
 from ui.pictures.heatmaps import draw_heatmaps
 from ui.shared.base import LOST, finite_sentence
-from ui.trained.context import ablate_part, view
+from ui.trained.context import TrainedContext, ablate_part, view
 
 # bars of what each part adds, and of what is lost without it
 SHOWN = 16
@@ -34,7 +34,7 @@ ASKED = 10.0  # seconds from which on a sweep waits for a click
     label="Contributions",
     help="direct logit attribution: what each head and sub-layer adds to the logit difference.",
 )
-def credit(context):
+def credit(context: TrainedContext):
     """Draw direct logit attribution: each component's contribution to the logit difference."""
     key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
@@ -75,7 +75,7 @@ def credit(context):
         )
 
 
-def _draw_head_contributions(context, table):
+def _draw_head_contributions(context: TrainedContext, table):
     """Draw a heat map of each head's contribution to the logit difference."""
     c = context.opened.config
     heads = table[table.kind == "head"]
@@ -102,7 +102,7 @@ def _draw_head_contributions(context, table):
     label="All components",
     help="each head and sub-layer removed in turn, ranked by effect.",
 )
-def sweep(context):
+def sweep(context: TrainedContext):
     """Draw the effect of ablating each component in turn, as a map and ranked."""
     draw_bar("lens", [tabs("Ranked by", knockout.effect, "rank_by")])
     ranked = _measure_sweep(context)
@@ -165,7 +165,7 @@ def sweep(context):
     offer_table("all components, all metrics", lambda: ranked)
 
 
-def _measure_sweep(context):
+def _measure_sweep(context: TrainedContext):
     """Return the sweep's table, run or cached; if slow, draw Start or a refusal and return None."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds

@@ -13,7 +13,7 @@ from ui.kit.panel.control import choice, control_of, tabs
 from ui.kit.panel.panel import draw_bar
 from ui.kit.store import change
 from ui.shared import models
-from ui.trained.context import view
+from ui.trained.context import TrainedContext, view
 
 NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on each other
 
@@ -23,7 +23,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
     label="Trained without",
     help="models trained without each component, compared with removing it after training.",
 )
-def without(context):
+def without(context: TrainedContext):
     """Draw each metric of models trained without a component, and with it removed afterwards."""
     split = comparison.compared[context.look.compared].split
     part = [control_of(context.look, "part")] if split else []
@@ -127,7 +127,7 @@ def _summary(metric_key: str):
     return comparison.summary(_read_comparison(), metric_key)
 
 
-def _model_choice(context) -> list:
+def _model_choice(context: TrainedContext) -> list:
     """Return the control that opens one of these models; [] if none is shipped."""
     family_members = models.family_models()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]

@@ -81,7 +81,7 @@ def _rivals(context: TrainedContext, token_ids: list[int]) -> list[int]:
 
 
 @view.register("words", label="Next token", help="next-token probabilities and generated text.")
-def words(context):
+def words(context: TrainedContext):
     """Draw next-token probabilities and generated text, with and without the ablation."""
     after = context.after
     labels = context.prompt.labels
@@ -124,7 +124,7 @@ def words(context):
             _draw_text(context, after, context.model_name, context.cuts)
 
 
-def describe_top_token(context, logits, next_token) -> str:
+def describe_top_token(context: TrainedContext, logits, next_token) -> str:
     """Return how a sentence ends: “top token” (%), and how likely the text's `next_token` is."""
     chances = logits.double().softmax(-1)
     best = int(chances.argmax())
@@ -139,7 +139,7 @@ def describe_top_token(context, logits, next_token) -> str:
     )
 
 
-def _choose_token(context) -> Control:
+def _choose_token(context: TrainedContext) -> Control:
     """Return the control that selects the token to predict after."""
     labels = context.prompt.labels
     name = "after" if context.predicts_next_token else "at"
@@ -148,7 +148,7 @@ def _choose_token(context) -> Control:
     return choice("After", "token", context.after + 1, numbers, words)
 
 
-def _draw_text(context, after, name, cuts):
+def _draw_text(context: TrainedContext, after, name, cuts):
     """Draw text generated behind token `after`, from 0, word by word; a click shows attention.
 
     `cuts` are ablated; () for the full model.

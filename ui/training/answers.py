@@ -68,7 +68,7 @@ def draw_sequence_list(context: TrainingContext):
 @view.register(
     "attention", label="Attention", help="attention before training and now, on one sequence."
 )
-def attention(context):
+def attention(context: TrainingContext):
     """Draw each model's attention on one sequence, before training and now."""
     if warn_without_models(context):
         return
@@ -176,7 +176,7 @@ WRONG = "background:rgba(213,94,0,.28);font-weight:600"
 
 
 @view.register("answers", label="Answers", help="predictions of all models on one sequence.")
-def answers(context):
+def answers(context: TrainingContext):
     """Draw each model's predictions on one sequence, right and wrong ones coloured."""
     if warn_without_models(context):
         return

@@ -14,11 +14,11 @@ from ui.kit.page import figure
 from ui.pictures.curves import Panel, draw_curves
 from ui.pictures.heatmaps import Frames, draw_animation
 from ui.shared.trainings import arms_shown, chart_lines, draw_learning, draw_legend, label_of
-from ui.training.context import view
+from ui.training.context import TrainingContext, view
 
 
 @view.register("play", label="Play", help="animation of training: accuracy of each model and seed.")
-def play(context):
+def play(context: TrainingContext):
     """Draw an animation of the accuracy of each model and seed, with the mean as curves."""
     trainings = context.trainings
     plan = trainings.plan
@@ -128,7 +128,7 @@ EACH = "Mean over seeds, per model."
 @view.register(
     "steps", label="Steps", help="gradient norm, update size and learning rate at each step."
 )
-def steps(context):
+def steps(context: TrainingContext):
     """Draw gradient norm, update size and learning rate over steps."""
     trainings = context.trainings
     draw_legend(trainings)
@@ -210,6 +210,6 @@ def describe_updates(trainings) -> str:
     label="Curves",
     help="accuracy and loss during training, and the cost of each model.",
 )
-def learning(context):
+def learning(context: TrainingContext):
     """Draw learning curves, and the table of results and costs."""
     draw_learning(context.trainings)

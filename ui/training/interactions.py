@@ -9,7 +9,7 @@ from core.experiments.training import results, sentences
 from core.measure.intervals import LEVEL
 from ui.kit.page import caption, figure, table
 from ui.shared.trainings import format_p, format_spans
-from ui.training.context import view
+from ui.training.context import TrainingContext, view
 
 NOTHING = "No results yet: all models need at least a few steps."
 
@@ -19,7 +19,7 @@ NOTHING = "No results yet: all models need at least a few steps."
     label="Interactions",
     help="leave one out, add one back, and interactions between ablations.",
 )
-def together(context):
+def together(context: TrainingContext):
     """Draw leave-one-out and add-one-back effects, and interactions of pairs."""
     plan = context.trainings.plan
     runs = context.trainings.runs

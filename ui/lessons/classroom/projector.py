@@ -13,7 +13,7 @@ from core.teaching.lessons.wording import describe_outcome, fill_in, name_result
 from core.teaching.questions import CARRY, CHECK, PREDICTION, Question
 from ui.kit.guard import fragment
 from ui.lessons.addresses import address_of, listens_here_alone, qr_svg, shared_address, with_params
-from ui.lessons.classroom import view
+from ui.lessons.classroom import ClassContext, view
 from ui.lessons.classroom.server import (
     PAGE,
     count_votes,
@@ -46,13 +46,13 @@ SHORT = 90  # characters of a question that fit two lines of 36 px
     label="Projector",
     help="the question, the number of answers, then their distribution. No names.",
 )
-def projector(context):
+def projector(context: ClassContext):
     """Draw the projector's slide full-screen, and redraw it every second."""
     st.html(ALONE)
     fragment(_draw, run_every=EVERY)(context, address_of(PAGE, shared_address()))
 
 
-def _draw(context, address: str):
+def _draw(context: ClassContext, address: str):
     """Draw the current question's slide, or how to join; a message if there is no class."""
     now = find_class(context)
     if now is None:
@@ -70,7 +70,7 @@ def _draw(context, address: str):
     draw_html("slide", slide)
 
 
-def render_door(context, now: Watched, address: str, qr_html: str) -> str:
+def render_door(context: ClassContext, now: Watched, address: str, qr_html: str) -> str:
     """Return the slide that shows how to join, as HTML."""
     words = context.words
     lines = [
@@ -89,7 +89,9 @@ def render_door(context, now: Watched, address: str, qr_html: str) -> str:
     )
 
 
-def render_slide(question: Question, context, now: Watched, address: str, qr_html: str) -> str:
+def render_slide(
+    question: Question, context: ClassContext, now: Watched, address: str, qr_html: str
+) -> str:
     """Return a question's slide as HTML: no votes while it is open, the result once revealed."""
     words = context.words
     is_revealed = now.phase == REVEALED

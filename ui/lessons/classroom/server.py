@@ -22,6 +22,7 @@ from ui.kit.page import literal
 from ui.kit.rights import may_write
 from ui.kit.server.scripts import store_script
 from ui.kit.store import session, value
+from ui.lessons.classroom import ClassContext
 from ui.lessons.html import draw_html, render_bars, render_legend
 
 VARIABLE = "ABLATION_CLASSES"
@@ -190,7 +191,7 @@ def vote(
             own_seat.votes = classroom().read_own_votes(code, own_seat.value)
 
 
-def find_class(context) -> Watched | None:
+def find_class(context: ClassContext) -> Watched | None:
     """Return the public view of the context's class; draw a message and return None without."""
     classes_seen = session().kept.setdefault(SEEN, set())
     try:

@@ -26,7 +26,7 @@ from ui.kit.guard import fragment
 from ui.kit.page import literal
 from ui.kit.store import change, value
 from ui.lessons.addresses import listens_here_alone
-from ui.lessons.classroom import view
+from ui.lessons.classroom import ClassContext, view
 from ui.lessons.classroom.server import (
     KEY,
     Seat,
@@ -59,7 +59,7 @@ USUAL = ("heads", "residuals", "order")  # lessons that a first class begins wit
 
 
 @view.register("student", label="Student", help="join with a code, predict, vote.")
-def student(context):
+def student(context: ClassContext):
     """Draw a student's seat in the class; without a class, the forms to join or start one."""
     code = context.code
     now = find_class(context) if code else None
@@ -75,7 +75,7 @@ def student(context):
         _draw_seat(context, code, now, question)
 
 
-def _draw_seat(context, code: str, now: Watched, question: Question | None):
+def _draw_seat(context: ClassContext, code: str, now: Watched, question: Question | None):
     """Draw a seat's content: the form to join, a wait for `question` None, question or result."""
     words = context.words
     own_seat = sync_seat(code)
@@ -101,7 +101,7 @@ def _draw_seat(context, code: str, now: Watched, question: Question | None):
         _draw_answer(question, own_seat, now, words)
 
 
-def draw_door(context):
+def draw_door(context: ClassContext):
     """Draw the forms to join a class by its code and to start one."""
     draw_answer_styles()
     words = context.words
@@ -146,7 +146,7 @@ def draw_door(context):
         st.button(words["class_start"], key="start_class", on_click=_start)
 
 
-def label_questions(context, offered: list[str]) -> dict[str, str]:
+def label_questions(context: ClassContext, offered: list[str]) -> dict[str, str]:
     """Return name -> label of these known questions, each label different."""
     labels = []
     for name in offered:

@@ -29,7 +29,7 @@ from ui.kit.server.downloads import download_link
 from ui.kit.server.scripts import store_script
 from ui.kit.store import change, change_quietly
 from ui.lessons.addresses import address_of, listens_here_alone, qr_svg, shared_address, with_params
-from ui.lessons.classroom import view
+from ui.lessons.classroom import ClassContext, view
 from ui.lessons.classroom.server import (
     PAGE,
     Key,
@@ -58,7 +58,7 @@ _space = st.components.v2.component(
 
 
 @view.register("teacher", label="Teacher", help="start and close voting, reveal the result.")
-def teacher(context):
+def teacher(context: ClassContext):
     """Draw the teacher's controls of a class, its votes and exports; needs the teacher's key."""
     words = context.words
     teacher_key = address.pop_secret("teacher")  # of a link that an earlier version made
@@ -86,7 +86,7 @@ def teacher(context):
     _space(key="space")
 
 
-def _draw_links(context, now: TeacherView, token: str):
+def _draw_links(context: ClassContext, now: TeacherView, token: str):
     """Draw links for students and projector, the teacher's key, and network hints."""
     words = context.words
     page = address_of(PAGE, shared_address())
@@ -105,7 +105,7 @@ def _draw_links(context, now: TeacherView, token: str):
         st.link_button(words["class_projector"], projector, icon=":material/present_to_all:")
 
 
-def _draw(context, token: str):
+def _draw(context: ClassContext, token: str):
     """Draw steps, votes and reasons of the open question, redrawn every second (a fragment)."""
     words = context.words
     try:
@@ -160,7 +160,7 @@ def _draw_answer(question, texts: Mapping[str, str], is_revealed: bool):
             draw_meaning(question.lesson, out, texts)
 
 
-def _draw_steps(context, token: str, now: TeacherView, question):
+def _draw_steps(context: ClassContext, token: str, now: TeacherView, question):
     """Draw buttons for the possible steps; the next one is filled, and the space bar's."""
     words = context.words
     room = classroom()
@@ -187,7 +187,7 @@ def _draw_steps(context, token: str, now: TeacherView, question):
             _draw_button(name, "bar_chart", lambda: room.show(token, not now.shown), words)
 
 
-def _draw_next(context, token: str, now: TeacherView):
+def _draw_next(context: ClassContext, token: str, now: TeacherView):
     """Draw the choice of the next question and its time limit, and the button that opens it."""
     words = context.words
     offered = list(
@@ -276,7 +276,7 @@ def _pick(token: str, now: TeacherView, reason_id: int, key: str):
     _take_step(lambda: classroom().pick(token, picked))
 
 
-def _take_step(step) -> bool:
+def _take_step(step):
     """Call step(); store why it failed for the next run. Return whether it succeeded."""
     try:
         step()
@@ -288,7 +288,7 @@ def _take_step(step) -> bool:
     return True
 
 
-def _draw_take_home(context, token: str, now: TeacherView):
+def _draw_take_home(context: ClassContext, token: str, now: TeacherView):
     """Draw the tables and downloads of a class, and the button that ends it."""
     words = context.words
     room = classroom()
