@@ -6,6 +6,7 @@ import streamlit as st
 from core.experiments.forward import Pass, build_plain_run, look_up_words
 from core.figures.charts import stream as charts
 from core.model import cost as formulas
+from core.model.config import Config
 from core.model.text import vocabulary
 from core.settings.device import median_ms
 from core.settings.wording import count
@@ -76,7 +77,7 @@ def cost(context: BlockContext):
         _draw_timing(forward_pass)
 
 
-def _draw_kv_cache(config, tokens: int, dtype: str):
+def _draw_kv_cache(config: Config, tokens: int, dtype: str):
     """Draw the size of the KV cache by sequence length, or why there is none."""
     title = "KV cache"
     if config.part("mask").looks_ahead:
@@ -114,7 +115,7 @@ def _draw_timing(forward_pass: Pass):
     )
 
 
-def _draw_bars(value_by_component, axis_title, alt):
+def _draw_bars(value_by_component: dict[str, int], axis_title: str, alt: str):
     """Draw one bar per component with a nonzero value; a caption if there are none.
 
     Args:

@@ -6,6 +6,7 @@ from core.experiments.block import positions as experiment
 from core.experiments.weights import weights as weights_menu
 from core.figures.charts import stream as charts
 from core.measure.stream_statistics import cosines
+from core.model.config import Config
 from core.model.parts import MENUS
 from ui.block.context import BlockContext, view
 from ui.kit import side_by_side
@@ -83,7 +84,7 @@ def positions(context: BlockContext):
         )
 
 
-def _describe_order(table, config) -> str:
+def _describe_order(table, config: Config) -> str:
     """Describe whether the model, as set, tells the two word orders apart."""
     rows = table[(table.position == config.position) & (table["mask"] == config.mask)]
     position = (

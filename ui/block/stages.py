@@ -126,7 +126,7 @@ def _fill_in_formula(norm_name: str, which: str, statistics: dict, **other_value
     )
 
 
-def _draw_vector_norms(look: BlockLook, eps):
+def _draw_vector_norms(look: BlockLook, eps: float):
     """Draw a field for a vector, and what the user typed before and after every norm."""
     st.markdown("**Try your own numbers**")
     st.text_input(

@@ -93,7 +93,7 @@ def describe_ratios(by_variant: dict[str, Gradients]) -> str:
     return " ".join(notes)
 
 
-def draw_weight_gradients(context: DepthContext, by_variant):
+def draw_weight_gradients(context: DepthContext, by_variant: dict[str, Gradients]):
     """Draw each weight's gradient norm: a panel per variant, or a column for one shared block."""
     tables = {name: travel.weights for name, travel in by_variant.items() if len(travel.weights)}
     if not tables:

@@ -9,8 +9,8 @@ import numpy as np
 import streamlit as st
 
 from core.experiments.depth.axes import AXES, MOST, Axes, count_variants, name_entries, write_axes
+from core.experiments.depth.grid import Grid, simplify_config
 from core.experiments.depth.grid import grid as run
-from core.experiments.depth.grid import simplify_config
 from core.measure.stream_statistics import statistic
 from core.settings.wording import capitalise, count, lower_first, number
 from ui.depth.context import DepthContext, orders, view
@@ -101,7 +101,7 @@ def _set_entries(axis: str, entries: list[str]):
         change(grid=write_axes(chosen))
 
 
-def describe_grid(results, statistic_name) -> str:
+def describe_grid(results: Grid, statistic_name: str) -> str:
     """Return a sentence on a grid's range, its diverged variants and the largest effect."""
     ends = results.final_values(statistic_name)
     finite = np.flatnonzero(np.isfinite(ends))
@@ -130,7 +130,7 @@ def describe_grid(results, statistic_name) -> str:
     )
 
 
-def _describe_ties(ends, index) -> str:
+def _describe_ties(ends, index: int | None) -> str:
     """Describe how many other variants end at the value of `index`, from 0; "" for none.
 
     `ends` has the last value of each variant.
@@ -141,7 +141,7 @@ def _describe_ties(ends, index) -> str:
     return "; tied with one other variant" if same == 1 else f"; tied with {same} other variants"
 
 
-def _describe_cause(results, statistic_name) -> str:
+def _describe_cause(results: Grid, statistic_name: str) -> str:
     """Describe which component explains most variance of a statistic; "" for none."""
     shares = results.explained(statistic_name)
     axis = max(shares, key=shares.get, default=None)
@@ -164,7 +164,7 @@ def _describe_cause(results, statistic_name) -> str:
     return f" {capitalise(word)} explains {share:g} % of {quantity}{left}."
 
 
-def _describe_diverged(results) -> str:
+def _describe_diverged(results: Grid) -> str:
     """Describe how many variants diverged and what they share; "" if none did."""
     n_diverged = sum(diverged_at is not None for diverged_at in results.diverged)
     if not n_diverged:
@@ -176,13 +176,13 @@ def _describe_diverged(results) -> str:
     return f" {n_diverged} of {len(results.diverged)} diverged{explanation}."
 
 
-def _axis_word(axis) -> str:
+def _axis_word(axis: str) -> str:
     """Return an axis's label as it stands inside a sentence."""
     label = AXES[axis].label
     return label if label[1:2].isupper() or "(" in label else label.lower()
 
 
-def split_axes(results) -> tuple[list[str], list[str]]:
+def split_axes(results: Grid) -> tuple[list[str], list[str]]:
     """Split the names of axes, in order, into (rows, columns), with about 1.5 rows per column."""
     axes = list(results.axes)
     sizes = [len(results.axes[axis]) for axis in axes]
@@ -191,7 +191,7 @@ def split_axes(results) -> tuple[list[str], list[str]]:
     return axes[:cut], axes[cut:]
 
 
-def _combinations(results, axes: list[str]) -> list[tuple[str, ...]]:
+def _combinations(results: Grid, axes: list[str]) -> list[tuple[str, ...]]:
     """Return the combinations of these axes' values (texts) in the grid, in the axes' order."""
     shown_combinations = {tuple(entry[axis] for axis in axes) for entry in results.entries}
     return [
@@ -201,7 +201,7 @@ def _combinations(results, axes: list[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def draw_by_component(context: DepthContext, results, statistic_name):
+def draw_by_component(context: DepthContext, results: Grid, statistic_name: str):
     """Draw the grid with one cell per variant; components are rows and columns."""
     down, across = split_axes(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
@@ -241,7 +241,7 @@ def draw_by_component(context: DepthContext, results, statistic_name):
     )
 
 
-def draw_ranked(context: DepthContext, results, statistic_name):
+def draw_ranked(context: DepthContext, results: Grid, statistic_name: str):
     """Draw the grid with one row per variant and one column per pass, sorted by last value."""
     ends = results.final_values(statistic_name)
     first = context.look.grid_order == "largest"
@@ -274,7 +274,7 @@ def draw_ranked(context: DepthContext, results, statistic_name):
     )
 
 
-def _heatmap_options(context: DepthContext, statistic_name, note) -> dict:
+def _heatmap_options(context: DepthContext, statistic_name: str, note: str) -> dict:
     """Return the heatmap arguments that both layouts share; `note` stands after the quantity."""
     label = statistic.label(statistic_name)
     words: dict[str, Any] = {
@@ -285,7 +285,7 @@ def _heatmap_options(context: DepthContext, statistic_name, note) -> dict:
     return words | {"log": statistic[statistic_name].log, "diverging": statistic_name == "cosine"}
 
 
-def toggle_grid_variant(context: DepthContext, results, index):
+def toggle_grid_variant(context: DepthContext, results: Grid, index: int | None):
     """Add variant `index` of the grid to the comparison, or remove it; None: do nothing."""
     if index is not None:
         pins.toggle_variant(results.changes[index], context.baseline)

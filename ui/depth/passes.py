@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 import torch
 
+from core.experiments.depth.depth import Journey
 from core.experiments.depth.findings import describe_finding
 from core.measure.stream_statistics import row_entropy, statistic
 from core.model.text import shorten_token
@@ -58,7 +59,12 @@ def _question(context: DepthContext) -> str:
 
 
 def _draw_curves(
-    key: str, names, context: DepthContext, journeys, ended: dict[str, str | None], **size
+    key: str,
+    names,
+    context: DepthContext,
+    journeys: dict[str, Journey],
+    ended: dict[str, str | None],
+    **size,
 ):
     """Draw curves of statistics over passes, a panel each, with a line for each variant.
 
@@ -86,7 +92,7 @@ def _draw_curves(
     draw_curves(key, panels, {v.colour: v.name for v in context.variants}, **size)
 
 
-def _natural_range(name: str, journeys) -> tuple[float, float] | None:
+def _natural_range(name: str, journeys: dict[str, Journey]) -> tuple[float, float] | None:
     """Return (low, high) of a statistic's natural range, widened to the data; None without one."""
     if statistic[name].most is None:
         return None
@@ -167,7 +173,7 @@ def play(context: DepthContext):
     _draw_curves("played_curves", PLAYED, context, journeys, {}, height=150)
 
 
-def _draw_matrix_controls(context: DepthContext, journeys) -> list[str]:
+def _draw_matrix_controls(context: DepthContext, journeys: dict[str, Journey]) -> list[str]:
     """Draw controls, title and legend of matrices; return the label of each token, for them."""
     controls = [tabs("Matrix", matrices, "matrix")]
     tokens = context.tokens
@@ -218,7 +224,7 @@ def _matrix_arguments(look: DepthLook, alt_end: str) -> dict:
     return words | {"alt": f"Attention{of_head}{alt_end}"}
 
 
-def _matrix(look: DepthLook, journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
+def _matrix(look: DepthLook, journey: Journey, pass_index: int) -> tuple[torch.Tensor | None, str]:
     """Return the matrix after a pass, (T, T) or None where diverged or without, and a note.
 
     The note is such as "0.52 bits".
@@ -244,7 +250,7 @@ def _matrix(look: DepthLook, journey, pass_index: int) -> tuple[torch.Tensor | N
     return matrix, note if is_gone else sentence
 
 
-def _describe_pass(context: DepthContext, journeys, pass_index: int) -> str:
+def _describe_pass(context: DepthContext, journeys: dict[str, Journey], pass_index: int) -> str:
     """Return sentences on RMS and similarity of every variant at a pass; 0 is the input."""
     sentences = []
     for variant in context.variants:

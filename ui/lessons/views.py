@@ -7,8 +7,9 @@ from functools import partial
 import streamlit as st
 
 from core.settings.wording import distinct
+from core.teaching.lessons.lesson import Lesson
 from core.teaching.lessons.picture import lesson_svg
-from core.teaching.lessons.prediction import measure_outcome
+from core.teaching.lessons.prediction import Entry, measure_outcome
 from core.teaching.lessons.reader import PAGES as EXPERIMENTS
 from core.teaching.lessons.reader import lesson, problems, read_lesson
 from core.teaching.lessons.wording import explain, fill_in
@@ -83,7 +84,7 @@ def draw_lesson(context: LessonsContext):
             draw_next_steps(lesson_shown, entry, out, words)
 
 
-def _ask(lesson_shown, texts: Mapping[str, str]):
+def _ask(lesson_shown: Lesson, texts: Mapping[str, str]):
     """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
     picture = st.container(key="card", border=True)
     answer = draw_prediction_form(lesson_shown, texts)
@@ -98,7 +99,7 @@ def _ask(lesson_shown, texts: Mapping[str, str]):
             )
 
 
-def _draw_picture(lesson_shown, texts: Mapping[str, str], answer, out=None):
+def _draw_picture(lesson_shown: Lesson, texts: Mapping[str, str], answer, out=None):
     """Draw a lesson's picture: the outcome, or while `out` is None, the answer on the scale."""
     st.markdown(f"**{literal(lesson_shown.picture)}**")
     draw_svg("lesson", lesson_svg(lesson_shown, texts, answer, out))
@@ -118,7 +119,7 @@ def report(context: LessonsContext):
         _draw_report(context, words, entries)
 
 
-def _draw_report(context: LessonsContext, texts: Mapping[str, str], entries):
+def _draw_report(context: LessonsContext, texts: Mapping[str, str], entries: Mapping[str, Entry]):
     """Draw the report view of lesson name -> Entry; a notice if there is no prediction yet."""
     st.markdown(f"**{literal(texts['report_title'])}**  \n{literal(texts['report_hand_in'])}")
     names = [name for name in lesson if name in entries]
@@ -160,7 +161,7 @@ def _draw_report(context: LessonsContext, texts: Mapping[str, str], entries):
     st.caption(literal(texts["report_nothing_else"]))
 
 
-def _describe(lesson_shown, entry, texts: Mapping[str, str]) -> str:
+def _describe(lesson_shown: Lesson, entry: Entry, texts: Mapping[str, str]) -> str:
     """Return a Markdown line with a lesson's title and verdict, measured now."""
     verdict = measure_part(lesson_shown, entry).verdict
     sentence = (

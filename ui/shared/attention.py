@@ -125,14 +125,14 @@ def _explain_axes(forward_pass: Pass, look: Picked) -> str:
     return f"Row: query, column: key. Rows sum to {at_most}1{enlarge}"
 
 
-def _draw_maps(key: str, forward_pass: Pass, patterns, **options):
+def _draw_maps(key: str, forward_pass: Pass, patterns: torch.Tensor, **options):
     """Draw one heat map per panel of `patterns`, (panels, tokens, tokens); options as in pack()."""
     draw_heatmaps(
         key, patterns, forward_pass.labels, forward_pass.labels, blank="masked", **options
     )
 
 
-def _weight_table(forward_pass: Pass, pattern) -> pd.DataFrame:
+def _weight_table(forward_pass: Pass, pattern: torch.Tensor) -> pd.DataFrame:
     """Return a head's weights that are not masked: query, key, weight, reader, source.
 
     A row for each; reader and source are the two tokens.
@@ -163,7 +163,7 @@ class Weight:
         return not self.value - self.uniform < 0.0005
 
 
-def find_strongest(forward_pass: Pass, layer, patterns) -> Weight:
+def find_strongest(forward_pass: Pass, layer: int, patterns: torch.Tensor) -> Weight:
     """Return the weight in patterns (head, query, key) of a layer most above a uniform one.
 
     Padding is no query; NaN counts least.
@@ -176,7 +176,7 @@ def find_strongest(forward_pass: Pass, layer, patterns) -> Weight:
     return Weight(head, query, key, patterns[head, query, key].item(), uniform[query].item())
 
 
-def describe_strongest(forward_pass: Pass, layer, weight: Weight, first: int = 0) -> str:
+def describe_strongest(forward_pass: Pass, layer: int, weight: Weight, first: int = 0) -> str:
     """Return a sentence on a layer's (from 0) strongest weight, of head `first` + weight.head."""
     if not weight.stands_out():
         return "Attention is close to uniform."
@@ -261,7 +261,7 @@ def heads(forward_pass: Pass, look, can_vary_heads: bool = False):
     draw_heatmaps("alike", alike[None], names, names, height=320, **words)
 
 
-def _draw_other_heads(forward_pass: Pass, layer, n_heads, config):
+def _draw_other_heads(forward_pass: Pass, layer: int, n_heads: int, config):
     """Draw attention with another number of heads and the same initial weights."""
     if config is None:
         st.info(
@@ -414,7 +414,7 @@ def _draw_pair_editor(forward_pass: Pass, marked):
     )
 
 
-def _add_pair(marked, pair):
+def _add_pair(marked, pair: tuple[int, int]):
     """Add a (query, key) pair of indices from 0 to the marked ones (a callback)."""
     change(pairs=write_pairs([*marked, pair]))
 
@@ -424,7 +424,7 @@ def _set_pairs(chosen: list[str]):
     change(pairs=",".join(chosen) or "none")
 
 
-def _format_pair(forward_pass: Pass, pair) -> str:
+def _format_pair(forward_pass: Pass, pair: tuple[int, int]) -> str:
     """Format a (query, key) pair of indices as its two words: "was → defendant"."""
     reader, other = pair
     return f"{forward_pass.labels[reader]} → {forward_pass.labels[other]}"
@@ -470,7 +470,7 @@ def steps(forward_pass: Pass, look: Picked):
     )
 
 
-def _describe_entropies(forward_pass: Pass, layer, head, step) -> str:
+def _describe_entropies(forward_pass: Pass, layer: int, head: int, step) -> str:
     """Return a sentence on the entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""

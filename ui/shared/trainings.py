@@ -10,7 +10,7 @@ import streamlit as st
 
 from core.experiments.training import results, sentences
 from core.experiments.training.judged import describe_rates, models_at_edge
-from core.experiments.training.plan import SEARCHED, list_guards
+from core.experiments.training.plan import SEARCHED, Arm, list_guards
 from core.measure.intervals import Interval
 from core.measure.power import MOST_SEEDS
 from core.settings.cache import LRUCache
@@ -66,7 +66,7 @@ def chosen_rates(trainings: StartedTrainings) -> dict[str, str]:
     }
 
 
-def _has_ended(trainings: StartedTrainings, arm) -> bool:
+def _has_ended(trainings: StartedTrainings, arm: Arm) -> bool:
     """Return whether a model has been trained to the end at all its rates, with all seeds."""
     runs = [
         (trainings.every_run[name, seed], way)
@@ -97,7 +97,7 @@ def describe_edge_rates(trainings: StartedTrainings) -> str:
     )
 
 
-def label_of(arm) -> str:
+def label_of(arm: Arm) -> str:
     """Return an arm's name for legends, with its note (fixed by the plan) in brackets, if any."""
     return f"{arm.name} ({arm.note})" if arm.note else arm.name
 
@@ -261,7 +261,7 @@ def draw_learning(trainings):
         st.caption(f"Why accuracy is above chance: {learnt.remains}")
 
 
-def draw_costs(trainings, summary, chosen):
+def draw_costs(trainings, summary, chosen: dict[str, str]):
     """Draw the table of accuracy, difference, p-value and cost of each model.
 
     Args:

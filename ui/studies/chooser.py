@@ -12,7 +12,7 @@ from core.settings.wording import count
 from core.study.conditions import CONDITIONS, conditions_of, find_odd_runs
 from core.study.database.connection import BusyError, StoreError
 from core.study.database.schema import ENDED
-from core.study.database.store import Standing, progress_of
+from core.study.database.store import Standing, Store, progress_of
 from core.study.file import read
 from core.study.plan import StudyError, read_machine
 from core.study.report import report_html, shipped_report
@@ -35,7 +35,7 @@ TURNED = "study_turned"  # kept for a visitor: which study was last stopped or r
 TWICE = 0.5  # seconds within which two presses are a double click
 
 
-def draw_study_buttons(store, study, standing: Standing, under_way: bool):
+def draw_study_buttons(store: Store, study, standing: Standing, under_way: bool):
     """Draw the buttons that stop, resume or delete a stored study; nothing without the right."""
     if not can_write(store):
         return
@@ -78,7 +78,7 @@ def is_under_way(study_id: int, standing: Standing) -> bool:
     return standing.running or (is_here and (standing.queued or standing.complete))
 
 
-def can_write(store) -> bool:
+def can_write(store: Store) -> bool:
     """Return whether this user may change the store, and it is writable or None (not created)."""
     return may_write() and (store is None or store.writable)
 
@@ -110,7 +110,7 @@ def _resume(study_id: int):
     server.service().start(study_id)
 
 
-def draw_rerun_button(store, study_id: int):
+def draw_rerun_button(store: Store, study_id: int):
     """Draw the button that trains odd runs again; nothing if the user or server may not."""
     if not can_write(store):
         return
@@ -207,7 +207,7 @@ REST = (
 )
 
 
-def _draw_progress(store, study, before: Standing, was_under_way: bool):
+def _draw_progress(store: Store, study, before: Standing, was_under_way: bool):
     """Draw a study's progress; redraw the page when it advances, stops or ends.
 
     `before` and `was_under_way` are its state when the page was drawn.
@@ -248,7 +248,7 @@ def _draw_progress(store, study, before: Standing, was_under_way: bool):
         st.warning(literal(error.public_message), icon=":material/database:")
 
 
-def _describe_look(store, study) -> str:
+def _describe_look(store: Store, study) -> str:
     """Return a sentence on a study's looks at more seeds; "" for a study without."""
     look = server.look(store, str(store.url), study.id, store.stamp(study.id))
     return look.describe(server.workers().count) if look else ""

@@ -158,7 +158,7 @@ def _draw_head_behaviour(context: TrainedContext):
     st.markdown(sentence)
 
 
-def _describe_in_this_text(context: TrainedContext, layer, head) -> str:
+def _describe_in_this_text(context: TrainedContext, layer: int, head: int) -> str:
     """Return a sentence on the head's attention from this text's verb; "" without a verb."""
     verb = prompt.verb_of(context.prompt)
     if verb is None:

@@ -23,6 +23,7 @@ from core.export.scripts import (
 )
 from core.export.sheets import slug
 from core.model import knockout as lesion
+from core.model.config import Config
 from core.model.text import split_words
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
@@ -77,7 +78,7 @@ def model_file(opened: Opened) -> dict:
     return {"This model: weights and configuration": (f"{slug(opened.name)}.zip", write)}
 
 
-def knockout_menu(config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
+def knockout_menu(config: Config, cuts: tuple[lesion.Cut, ...]) -> list[Control]:
     """Return the menu of components to remove (a click toggles); for two or more, "Restore all"."""
     offered = lesion.list_cuts(config)
     chosen = [cut.write() for cut in cuts]

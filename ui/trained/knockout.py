@@ -8,6 +8,7 @@ import streamlit as st
 from core.experiments.trained import contributions, tables
 from core.experiments.trained.knockout import ENOUGH
 from core.experiments.trained.knockout import effect as effects
+from core.experiments.trained.questions import Questions
 from core.experiments.training.sentences import decimals_of, format_percent, format_points
 from core.measure.intervals import excludes_zero
 from core.model.knockout import Cut, mode, name_of
@@ -100,7 +101,7 @@ def _draw_invitation(context: TrainedContext):
         st.markdown(f"Choose a component to remove{offer}.")
 
 
-def _describe_effect(questions, effect_table) -> str:
+def _describe_effect(questions: Questions, effect_table) -> str:
     """Return a sentence on changes (without − full): accuracy, probability, logit difference."""
     right = effect_table.loc["accuracy"]
     chance = effect_table.loc["probability"]

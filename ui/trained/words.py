@@ -124,7 +124,9 @@ def words(context: TrainedContext):
             _draw_text(context, after, context.model_name, context.cuts)
 
 
-def describe_top_token(context: TrainedContext, logits, next_token) -> str:
+def describe_top_token(
+    context: TrainedContext, logits: torch.Tensor, next_token: int | None
+) -> str:
     """Return how a sentence ends: “top token” (%), and how likely the text's `next_token` is."""
     chances = logits.double().softmax(-1)
     best = int(chances.argmax())
@@ -148,7 +150,7 @@ def _choose_token(context: TrainedContext) -> Control:
     return choice("After", "token", context.after + 1, numbers, words)
 
 
-def _draw_text(context: TrainedContext, after, name, cuts):
+def _draw_text(context: TrainedContext, after: int, name, cuts: tuple[Cut, ...]):
     """Draw text generated behind token `after`, from 0, word by word; a click shows attention.
 
     `cuts` are ablated; () for the full model.

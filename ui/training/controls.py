@@ -134,7 +134,7 @@ def draw_live_view(
     fragment(_draw_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
 
 
-def _draw_view(planned, look):
+def _draw_view(planned: Plan, look):
     """Draw the open view with the current results (a fragment)."""
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = select_trainings(planned)
@@ -162,7 +162,7 @@ def draw_training_bar(planned: Plan, kinds):
             _draw_training_bar(planned, kinds, going)
 
 
-def _draw_training_bar(planned, kinds, was_going):
+def _draw_training_bar(planned: Plan, kinds, was_going):
     """Draw the training's buttons and state once; rerun the page when it has begun or ended."""
     trainings = jobs.last_trainings()
     if trainings:
@@ -241,7 +241,7 @@ def _draw_training_bar(planned, kinds, was_going):
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _describe_status(planned, trainings, is_planned, finished_trainings) -> str:
+def _describe_status(planned: Plan, trainings, is_planned, finished_trainings) -> str:
     """Return text on the training: its state, "Already trained", or the planned one's cost.
 
     `is_planned`: whether `trainings` are of the plan.
@@ -270,7 +270,7 @@ def _describe_status(planned, trainings, is_planned, finished_trainings) -> str:
     return f"{changed}{_describe_cost(planned)}."
 
 
-def _describe_cost(planned) -> str:
+def _describe_cost(planned: Plan) -> str:
     """Return a phrase on the runs to train and the expected time."""
     pool = jobs.workers()
     states = planned.states().values()

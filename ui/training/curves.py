@@ -7,6 +7,7 @@ from statistics import fmean
 import torch
 
 from core.experiments.training import results
+from core.experiments.training.plan import Arm
 from core.experiments.training.results import diverged
 from core.experiments.training.sentences import format_percent
 from core.settings.wording import count, number
@@ -50,7 +51,7 @@ def play(context: TrainingContext):
     )
 
 
-def _draw_animation(trainings, arms, steps: list[int]):
+def _draw_animation(trainings, arms: list[Arm], steps: list[int]):
     """Draw a heat map of accuracy by model and seed, animated over checkpoints."""
     plan = trainings.plan
     finite = {
@@ -97,7 +98,7 @@ def _diverged_by(trainings, step: int) -> dict[str, int]:
 
 
 def _describe_accuracy(
-    arms, accuracies: list[list[float]], n_diverged_by_name: dict[str, int]
+    arms: list[Arm], accuracies: list[list[float]], n_diverged_by_name: dict[str, int]
 ) -> str:
     """Return a sentence on each model's mean accuracy, from shares (model, seed); NaN: none.
 

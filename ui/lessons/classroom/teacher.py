@@ -20,7 +20,15 @@ from core.teaching.classroom import (
 )
 from core.teaching.lessons.prediction import measure_outcome
 from core.teaching.lessons.wording import describe_outcome, name_result
-from core.teaching.questions import AFTER, BEFORE, CARRY, CHECK, PREDICTION, question_names
+from core.teaching.questions import (
+    AFTER,
+    BEFORE,
+    CARRY,
+    CHECK,
+    PREDICTION,
+    Question,
+    question_names,
+)
 from core.teaching.report import add_words, describe_gain, tabulate_changes, write_class_report
 from ui.kit import address
 from ui.kit.guard import fragment
@@ -143,7 +151,7 @@ def _draw(context: ClassContext, token: str):
         _draw_reasons(token, now, words)
 
 
-def _draw_answer(question, texts: Mapping[str, str], is_revealed: bool):
+def _draw_answer(question: Question, texts: Mapping[str, str], is_revealed: bool):
     """Draw the right answer, and its meaning once all have seen it."""
     if question.kind == CARRY:
         st.markdown(
@@ -160,7 +168,7 @@ def _draw_answer(question, texts: Mapping[str, str], is_revealed: bool):
             draw_meaning(question.lesson, out, texts)
 
 
-def _draw_steps(context: ClassContext, token: str, now: TeacherView, question):
+def _draw_steps(context: ClassContext, token: str, now: TeacherView, question: Question):
     """Draw buttons for the possible steps; the next one is filled, and the space bar's."""
     words = context.words
     room = classroom()
