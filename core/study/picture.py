@@ -347,16 +347,16 @@ def _cell_texts(line: Line, value: float) -> tuple[str, str]:
     return first, f"{format_points(low, 1)} to {format_points(high, 1)}" if spread else ""
 
 
-def _words_svg(x: float, y: float, lines: list[str], kind: str) -> str:
-    """Return lines of text as SVG, one below the other; `kind` is their CSS classes.
+def _words_svg(x: float, y: float, lines: list[str], css_classes: str) -> str:
+    """Return lines of text as SVG, one below the other, with these CSS classes.
 
     Args:
         x: Of the first line.
         y: Of its baseline.
         lines: The texts.
-        kind: CSS classes.
+        css_classes: CSS classes.
     """
     return "".join(
-        f'<text class="{kind}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'
+        f'<text class="{css_classes}" x="{x:g}" y="{y + LINE * n:g}">{escape(line)}</text>'
         for n, line in enumerate(lines)
     )

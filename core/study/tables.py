@@ -192,7 +192,7 @@ def _summarise_cells(
     cells: Mapping[Name, Sequence[Line]],
     last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
-    source: str,
+    toml_text: str,
     search: str = "none",
 ) -> pd.DataFrame:
     """Return the summary of cells, one line each, with the columns of summary_table.
@@ -201,11 +201,11 @@ def _summarise_cells(
         cells: (task, variant) -> its runs, one per seed.
         last_accuracy: Run id -> accuracy at its end.
         specs: (task, variant) -> spec of one of its runs.
-        source: Text of the study's file.
+        toml_text: Text of the study's file.
         search: Key of the menu of searches, for links.
     """
     accuracy = _accuracy_of_ended_runs(cells, last_accuracy)
-    looked = _look_at_cells(cells, last_accuracy, specs, source)
+    looked = _look_at_cells(cells, last_accuracy, specs, toml_text)
     off_by: dict[Name, Difference] = {}
     for task_look in looked.values():
         off_by |= task_look.differences
@@ -320,12 +320,12 @@ def _look_at_cells(
     cells: Mapping[Name, Sequence[Line]],
     last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
-    source: str,
+    toml_text: str,
 ) -> dict[str, Looked]:
     """Compare variants and null arms with baselines: task -> Looked; see _summarise_cells."""
     ended = _accuracy_of_ended_runs(cells, last_accuracy)
     null_pairs: dict[Name, Pair] = {}
-    looks = looks_of(source)
+    looks = looks_of(toml_text)
     looked: dict[str, Looked] = {}
     for name in dict.fromkeys(name for name, _ in cells):
         several = {
@@ -336,7 +336,7 @@ def _look_at_cells(
         if not several:
             continue
         _, training = read_settings(specs[next(iter(several))])
-        facts = facts_of(training, margin_of(source, name))
+        facts = facts_of(training, margin_of(toml_text, name))
         arms = {
             (name, arm): several.pop((name, arm)) for arm in NULL_ARMS if (name, arm) in several
         }
@@ -498,8 +498,8 @@ TABLES = {"runs": run_table, "rows": row_table, "summary": summary_with_guards}
 FILE = "study.toml"  # of the study, beside its tables: says whose they are
 
 
-def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path]:
-    """Write tables (csv or parquet) and TOML; return paths; StudyError in another's folder.
+def export(store: Store, study: int, folder: str | Path, file_format: str) -> list[Path]:
+    """Write tables ("csv" or "parquet") and TOML; return paths; StudyError in another's folder.
 
     Raises:
         OSError: the folder cannot be written.
@@ -530,9 +530,9 @@ def export(store: Store, study: int, folder: str | Path, kind: str) -> list[Path
     paths = [folder / FILE]
     paths[0].write_text(study_line.source, encoding="utf-8")
     for name, table in TABLES.items():
-        path = folder / f"{name}.{kind}"
+        path = folder / f"{name}.{file_format}"
         rows = table(store, study)
-        write_csv(rows, path) if kind == "csv" else rows.to_parquet(path, index=False)
+        write_csv(rows, path) if file_format == "csv" else rows.to_parquet(path, index=False)
         paths.append(path)
     return paths
 

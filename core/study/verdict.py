@@ -127,11 +127,11 @@ def find_provenance(name: str, study: Study) -> Made:
 
 
 def _build_study_document(
-    table: pd.DataFrame, name: str, question: str, source: str, provenance: Made
+    table: pd.DataFrame, name: str, question: str, toml_text: str, provenance: Made
 ) -> Document:
-    """Return the verdicts of a study, given the text of its file and what trained it."""
-    guards = describe_guards(source)
-    return _build_document(table, guards, provenance, name, question, looks_of(source))
+    """Return the verdicts of a study, given its summary, TOML text and what trained it."""
+    guards = describe_guards(toml_text)
+    return _build_document(table, guards, provenance, name, question, looks_of(toml_text))
 
 
 def _build_document(

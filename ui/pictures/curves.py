@@ -83,7 +83,7 @@ class Panel:
 def draw_curves(
     key: str,
     panels: list[Panel],
-    names: dict[int, str],
+    names_by_colour: dict[int, str],
     *,
     x: str = "pass",
     positions=None,
@@ -96,7 +96,7 @@ def draw_curves(
     Args:
         key: Key of the component.
         panels: Panels in order.
-        names: Variant's name by colour.
+        names_by_colour: Variant's name by colour.
         x: Label of the x axis.
         positions: x of the values; 0, 1, 2, … if None.
         ends: Ends of the x axis; the first and last position if None.
@@ -108,10 +108,10 @@ def draw_curves(
         positions = range(longest)
     positions = list(positions)
     first, *_, last = ends or (positions[0], positions[-1])
-    offer_table(key.replace("_", " "), lambda: tidy_table(panels, names, x, positions))
+    offer_table(key.replace("_", " "), lambda: tidy_table(panels, names_by_colour, x, positions))
     axis = {"x": x, "at": positions, "from": first, "to": last}
     look = {
-        "names": names,
+        "names": names_by_colour,
         "colours": COLOURS,
         "dashes": DASHES,
         "height": height,
@@ -123,13 +123,13 @@ def draw_curves(
     )
 
 
-def tidy_table(panels, names, x_label, positions) -> pd.DataFrame:
+def tidy_table(panels, names_by_colour, x_label, positions) -> pd.DataFrame:
     """Return drawn values: meter (panel), variant, column x_label, value; low, high if any band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
         (
             panel.label,
-            names[line.colour],
+            names_by_colour[line.colour],
             positions[n],
             value,
             *([line.low[n], line.high[n]] if line.low else [math.nan] * 2),

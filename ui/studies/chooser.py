@@ -389,7 +389,7 @@ def _choose_other_study():
 
 
 def _choose_study(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
-    """Return the name of the study to show; warn of an unknown one, and set the newest instead.
+    """Return the name of look's study, else of the newest, which is set; None if it was deleted.
 
     None if the one that was shown is gone, "" if there is no study. `studies` and `shipped` have
     the names.

@@ -57,13 +57,13 @@ class Table:
         """Return the full name of an entry, for a message: "prediction.asks"."""
         return f"{self.place}.{name}" if self.place else name
 
-    def take(self, name: str, kind: type[T], default: T | None = None) -> T:
+    def take(self, name: str, value_type: type[T], default: T | None = None) -> T:
         """Remove and return an entry or the default; LessonError for a missing or wrong one.
 
         A float may be a whole number; text must not be empty.
         """
         value = self.rest.pop(name, default)
-        if kind is float and type(value) is int:
+        if value_type is float and type(value) is int:
             value = float(value)
         words = {
             str: "text",
@@ -71,11 +71,14 @@ class Table:
             float: "a number",
             list: "a list",
             dict: "a table",
-        }[kind]
+        }[value_type]
         self.require(
-            type(value) is kind, f"{self.path_of(name)} is {shorten(value)}; it must be {words}."
+            type(value) is value_type,
+            f"{self.path_of(name)} is {shorten(value)}; it must be {words}.",
         )
-        self.require(kind is not str or value or default == "", f"{self.path_of(name)} is empty.")
+        self.require(
+            value_type is not str or value or default == "", f"{self.path_of(name)} is empty."
+        )
         return cast(T, value)
 
     def take_choice(

@@ -118,9 +118,9 @@ def wrap_by_seed(
     return Measured(values, interval(values.values(), within), SEED, curve)
 
 
-def parse_settings(params: Params, kind: type[Kind]) -> Kind:
-    """Parse those parameters of a link that `kind` has, defaults for others; ConfigError."""
-    settings, problems = kind.read(dict(params))
+def parse_settings(params: Params, settings_class: type[Kind]) -> Kind:
+    """Parse those parameters of a link that the class has, defaults for the rest; ConfigError."""
+    settings, problems = settings_class.read(dict(params))
     if problems:
         raise problems[0]
     return settings

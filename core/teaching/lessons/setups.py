@@ -22,18 +22,18 @@ def setup_svg(lesson: Lesson) -> str:
     )
 
 
-def _box_svg(x: float, y: float, width: float, height: float, kind: str = "") -> str:
-    """Return an SVG rectangle."""
+def _box_svg(x: float, y: float, width: float, height: float, css_class: str = "") -> str:
+    """Return a rounded SVG rectangle; x and y are its upper left corner."""
     return (
-        f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-        ' rx="2"/>'
+        f'<rect class="{css_class}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}"'
+        f' height="{height:.1f}" rx="2"/>'
     )
 
 
-def _row_svg(y: float, boxes: int, height: float, kind: str, width: float = WIDTH) -> str:
+def _row_svg(y: float, boxes: int, height: float, css_class: str, width: float = WIDTH) -> str:
     """Return a row of boxes as SVG; `width` is that of the row."""
     step = width / boxes
-    return "".join(_box_svg(step * index, y, step - 2, height, kind) for index in range(boxes))
+    return "".join(_box_svg(step * index, y, step - 2, height, css_class) for index in range(boxes))
 
 
 def _read_parameter(lesson: Lesson, name: str) -> list[str]:
