@@ -181,7 +181,7 @@ def undecided_pairs(names: list[str], out: Outcome) -> list[Pair]:
 
 
 def check_answer(prediction: Prediction, answer: Answer) -> Answer:
-    """Return a valid answer (option's index from 0, ranked names, [number, ±]); else ValueError."""
+    """Return a valid answer (index from 0, all names in order, [number, ±]); else ValueError."""
     if prediction.kind in ("choice", "curve"):
         if type(answer) is int and 0 <= answer < len(prediction.options):
             return answer
