@@ -220,3 +220,11 @@ def test_random_weights_generate_in_sliding_context():
     assert not any("sliding" in item for item in said_on(app))
     assert {"context", "temperature", "top_k", "top_p", "draw", "words"} <= controls(app).keys()
     assert "context" not in controls(fine(opened(view="cost")))
+
+
+@pytest.mark.parametrize(("gate", "last"), [("off", "10"), ("on", "11")])
+def test_last_step_of_attention_opens_and_is_numbered(gate, last):
+    """A gate adds a step; a link to a later step than there is opens the last one."""
+    app = fine(opened(weights="random", view="steps", step="11", gate=gate))
+    assert pages.offered(app, "step")[-1] == last
+    assert any(re.match(rf"\W*{last}\W+Output", item) for item in said_on(app)), said_on(app)

@@ -445,7 +445,7 @@ def steps(forward_pass: Pass, look: Picked):
     draw_bar("lens", [*pick_controls("layer", "head", forward_pass=forward_pass), steps_row])
     step = stages[now - 1]
     sentence = step.explanation + _describe_entropies(forward_pass, layer, head, step)
-    figure(f"{look.step}. {step.name}: {step.formula}", sentence, forward_pass.weights)
+    figure(f"{now}. {step.name}: {step.formula}", sentence, forward_pass.weights)
     by_token = step.columns == "token"
     matrix = step.matrix.masked_fill(step.matrix == -float("inf"), float("nan"))
     columns = forward_pass.labels

@@ -96,7 +96,7 @@ class Picked(Settings):
     token: int = setting(
         2, "Token", "Which token of the sentence.", group="Look", low=1, high=272, step=1
     )
-    step: int = setting(1, "Step", "Which step of attention.", group="Look", low=1, high=10, step=1)
+    step: int = setting(1, "Step", "Which step of attention.", group="Look", low=1, high=11, step=1)
     pairs: str = setting(
         "",
         "Marked pairs",
