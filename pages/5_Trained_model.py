@@ -82,6 +82,7 @@ def _draw_view(context: TrainedContext, cuts):
                 above=_describe_task(context),
                 below=summary_html(context),
                 on_pick=toggle_part,
+                locked_with="out",
             )
     else:
         view = st.container()

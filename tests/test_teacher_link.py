@@ -9,8 +9,8 @@ from core.teaching.lessons.reader import read_lesson
 from tests.pages import components, controls, drawn, links, move, words, written
 from tests.test_page import fine, opened
 from ui.block.side_by_side import HINT, LOCKED
-from ui.kit.limits import PARAMETER, read_limits
-from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINING
+from ui.kit.limits import PARAMETER, Limits, read_limits
+from ui.kit.pages import CLASS, LESSONS, ONE_BLOCK, TRAINED_MODEL, TRAINING
 
 
 def built(**chosen):
@@ -92,3 +92,11 @@ def test_flags_stand_in_the_link(flag):
     assert ("large" in params[PARAMETER]) == (flag == "link_large") and ("embed" in params) == (
         flag == "link_embed"
     )
+
+
+@pytest.mark.parametrize("moved", [("out",), ()])
+def test_trained_model_is_clickable_only_if_ablations_are_free(moved):
+    limits = Limits(pages=("trained",), moved=moved)
+    app = fine(opened(TRAINED_MODEL.path, **{PARAMETER: limits.write()}))
+    (drawing,) = components(app, "ablation_drawing")
+    assert bool(json.loads(drawing.json)["clicked"]) == bool(moved)
