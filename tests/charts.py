@@ -9,7 +9,7 @@ import pandas as pd
 
 from core.figures.charts import attention, stream, trained
 
-CHARTS = {  # functions that @spec has wrapped
+CHARTS = {  # functions that @as_vega_lite has wrapped
     name: chart
     for topic in (attention, stream, trained)
     for name, chart in vars(topic).items()

@@ -92,7 +92,10 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build the config's model with weights_config's trained weights; ConfigError if none."""
+        """Build the config's model with weights_config's trained weights; `vocabulary` is not used.
+
+        ConfigError if there are none.
+        """
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)

@@ -9,7 +9,7 @@ import pandas as pd
 
 P = ParamSpec("P")
 Axis = TypeVar("Axis", alt.X, alt.Y)
-Drawn = Any  # a chart, of which Altair tells no type
+AltairChart = Any  # a chart, of which Altair tells no type
 Spec = dict[str, Any]  # of Vega-Lite
 BASE = alt.Chart(pd.DataFrame())  # every chart begins with it; the page adds the data
 
@@ -56,7 +56,7 @@ def number_axis(**options: Any) -> alt.Axis:
     return alt.Axis(labelExpr=NUMBER, **options)
 
 
-def spec(function: Callable[P, Drawn]) -> Callable[P, Spec]:
+def as_vega_lite(function: Callable[P, AltairChart]) -> Callable[P, Spec]:
     """Decorate a chart function to return its Vega-Lite dict, without data, built once.
 
     Once for each set of arguments; callers share the dict and must not change it.

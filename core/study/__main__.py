@@ -341,9 +341,9 @@ def _write_text(path: str, text: str) -> None:
 
 
 def check(arguments: Namespace) -> int:
-    """Run the command check: print where a study differs from a CSV summary beyond its intervals.
+    """Run the command check: print where a study differs from a CSV summary; return 1 if it does.
 
-    Return 1 if a value does, if cells differ, or if the null arm differs from the baseline; else 0.
+    Return 1 also if a null arm differs from the baseline, and 0 if nothing is wrong.
     """
     store = Store(arguments.database, create=False)
     number = find_study_id(store, arguments.studies[0])

@@ -8,7 +8,7 @@ from core.settings.wording import count
 from core.study.curves import Made
 from core.workers.job import WorkerPool
 
-Line = Any  # of a run in the store, with its columns as attributes
+StoredRun = Any  # of a run in the store, with its columns as attributes
 Conditions = Mapping[str, str]  # by the names below
 
 # Columns of a run that are compared. The device is all that is known of a machine. The commit
@@ -17,7 +17,7 @@ Conditions = Mapping[str, str]  # by the names below
 CONDITIONS = ("torch", "numpy", "python", "device")
 
 
-def describe_mixed(lines: Iterable[Line]) -> str:
+def describe_mixed(lines: Iterable[StoredRun]) -> str:
     """Describe how runs' conditions differ: "torch 2.12.1 and 2.13.0; device A and B"; "" if not.
 
     Unknown values, of old runs, do not count. A run that was taken over from the memory of a
@@ -30,7 +30,7 @@ def describe_mixed(lines: Iterable[Line]) -> str:
     return format_mixed(collect_values(lines))
 
 
-def collect_values(lines: Iterable[Line]) -> dict[str, set[str]]:
+def collect_values(lines: Iterable[StoredRun]) -> dict[str, set[str]]:
     """Return, for each of CONDITIONS, the set of values that these runs have; "" if unknown."""
     lines = list(lines)
     return {name: {getattr(line, name) for line in lines} for name in CONDITIONS}
@@ -82,7 +82,7 @@ def describe_mixed_comparisons(texts: Iterable[str]) -> str:
     return f"{len(mixed)} of {compared} {verb} conditions: {merge_mixed(mixed)}."
 
 
-def describe_mixed_tasks(lines: Iterable[Line]) -> str:
+def describe_mixed_tasks(lines: Iterable[StoredRun]) -> str:
     """Describe the conditions that a study mixes within any task; "" if none.
 
     Neither tasks nor variants are named.
@@ -93,7 +93,7 @@ def describe_mixed_tasks(lines: Iterable[Line]) -> str:
     Args:
         lines: Its finished runs.
     """
-    by_task: dict[str, list[Line]] = {}
+    by_task: dict[str, list[StoredRun]] = {}
     for line in lines:
         by_task.setdefault(line.task, []).append(line)
     return merge_mixed(describe_mixed(several) for several in by_task.values())
@@ -114,7 +114,7 @@ def conditions_of(workers: WorkerPool, machine: Machine) -> Conditions:
     return {**workers.versions(), "device": workers.device(machine)[1]}
 
 
-def find_odd_runs(lines: Iterable[Line], here: Conditions) -> list[int]:
+def find_odd_runs(lines: Iterable[StoredRun], here: Conditions) -> list[int]:
     """Return the ids of these runs that were trained in conditions known to differ from `here`.
 
     All of them, even where they are the most: no training here could match them.

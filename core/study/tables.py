@@ -32,7 +32,7 @@ from core.settings.device import Machine
 from core.study.conditions import describe_mixed
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
-from core.study.database.store import HIDDEN, Line, Store
+from core.study.database.store import HIDDEN, Store, StoredRun
 from core.study.file import describe_guards, looks_of, margin_of, search_of, without_rate
 from core.study.plan import (
     NULL,
@@ -59,7 +59,10 @@ WHILE_RUNNING = ["owner", "heartbeat"]  # columns that are not exported
 
 
 def run_table(store: Store, study: int) -> pd.DataFrame:
-    """Return wanted runs, most columns of Store.runs; started and ended in s since 1970 or None."""
+    """Return wanted runs: Store.runs with `run` for id, without owner and heartbeat.
+
+    Times are seconds since 1970, or NaN.
+    """
     return (
         pd.DataFrame(store.runs(study), columns=COLUMNS)
         .drop(columns=WHILE_RUNNING)
@@ -98,9 +101,9 @@ def summary_table(store: Store, study: int) -> pd.DataFrame:
     return _summarise_cells(cells, store.results(study), store.specs(study), source)
 
 
-def _read_cells(store: Store, study: int) -> dict[Name, list[Line]]:
+def _read_cells(store: Store, study: int) -> dict[Name, list[StoredRun]]:
     """Return (task, variant with its rate) -> its wanted runs, one per seed, in any state."""
-    cells: dict[Name, list[Line]] = {}
+    cells: dict[Name, list[StoredRun]] = {}
     for run in store.runs(study, spec=False):
         cells.setdefault((run.task, run.variant), []).append(run)
     return cells
@@ -139,7 +142,7 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
     """
     last = store.results(study)
     specs = store.specs(study)
-    cells: dict[Name, list[Line]] = {}
+    cells: dict[Name, list[StoredRun]] = {}
     rates: list[str] = []
     for key, several in choose_rates(
         store.runs(study, spec=False), store.late_losses(study), specs
@@ -154,8 +157,8 @@ def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
 
 
 def choose_rates(
-    runs: Sequence[Line], losses: Mapping[int, float], specs: Mapping[Name, str]
-) -> dict[Name, list[tuple[Line, float]]]:
+    runs: Sequence[StoredRun], losses: Mapping[int, float], specs: Mapping[Name, str]
+) -> dict[Name, list[tuple[StoredRun, float]]]:
     """Return (task, model) -> [(best run, rate)] by seed; a run and NaN while a rate is open.
 
     Args:
@@ -167,11 +170,11 @@ def choose_rates(
         (task, model) to (run, its rate) for each seed. Where a rate is not trained to the end: such
         a run, and NaN.
     """
-    grids: dict[tuple[str, str, int], dict[float, Line]] = {}
+    grids: dict[tuple[str, str, int], dict[float, StoredRun]] = {}
     for run in runs:
         rate = read_settings(specs[run.task, run.variant])[1].learning_rate
         grids.setdefault((run.task, without_rate(run.variant, rate), run.seed), {})[rate] = run
-    lines_by_name: dict[Name, list[tuple[Line, float]]] = {}
+    lines_by_name: dict[Name, list[tuple[StoredRun, float]]] = {}
     for (name, model, _), grid in grids.items():
         open_runs = [run for run in grid.values() if run.state not in ENDED]
         if open_runs:
@@ -189,7 +192,7 @@ def choose_rates(
 
 
 def _summarise_cells(
-    cells: Mapping[Name, Sequence[Line]],
+    cells: Mapping[Name, Sequence[StoredRun]],
     last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
     toml_text: str,
@@ -266,7 +269,7 @@ def look_at_tasks(store: Store, study: int) -> dict[str, Looked]:
 
 def _read_compared_cells(
     store: Store, study: int
-) -> tuple[dict[Name, list[Line]], dict[Name, str]]:
+) -> tuple[dict[Name, list[StoredRun]], dict[Name, str]]:
     """Return cell -> its runs, at chosen rates if searched, and cell -> spec of one of them."""
     specs = store.specs(study)
     if search_of(find_source(store, study)) == "none":
@@ -303,7 +306,7 @@ def list_seed_differences(store: Store, study: int) -> dict[Name, dict[int, floa
 
 
 def _accuracy_of_ended_runs(
-    cells: Mapping[Name, Sequence[Line]], last_accuracy: Mapping[int, float]
+    cells: Mapping[Name, Sequence[StoredRun]], last_accuracy: Mapping[int, float]
 ) -> dict[Name, dict[int, float]]:
     """Return cell -> seed of the baseline -> accuracy of ended runs; NaN if it diverged."""
     return {
@@ -317,7 +320,7 @@ def _accuracy_of_ended_runs(
 
 
 def _look_at_cells(
-    cells: Mapping[Name, Sequence[Line]],
+    cells: Mapping[Name, Sequence[StoredRun]],
     last_accuracy: Mapping[int, float],
     specs: Mapping[Name, str],
     toml_text: str,
@@ -367,8 +370,8 @@ def link(spec: str, baseline: str | None, seeds: list[int], search: str = "none"
 
 def _summarise_cell(
     cell: Name,
-    runs: Sequence[Line],
-    base_runs: Sequence[Line],
+    runs: Sequence[StoredRun],
+    base_runs: Sequence[StoredRun],
     specs: Mapping[Name, str],
     accuracy_by_seed: Mapping[int, float],
     difference: Difference | None,
@@ -441,7 +444,7 @@ def compare_studies(store: Store, one_study: int, other: int) -> pd.DataFrame:
     sides = []
     for study in (one_study, other):
         last = store.results(study)
-        cells: dict[Name, dict[int, tuple[float, Line]]] = {}
+        cells: dict[Name, dict[int, tuple[float, StoredRun]]] = {}
         for run in store.runs(study, spec=False):
             cells.setdefault((run.task, run.variant), {})[run.seed] = (
                 last.get(run.id, math.nan),
@@ -663,14 +666,14 @@ def load_cell_runs(
     return cell_runs
 
 
-def rows_of(store: Store, study: int, lines: Collection[Line]) -> dict[int, list[Row]]:
-    """Return the rows of these runs by run id; runs without rows are left out."""
+def rows_of(store: Store, study: int, lines: Collection[StoredRun]) -> dict[int, list[Row]]:
+    """Return the rows of runs (lines of Store.runs) by run id; runs without rows are left out."""
     rows: dict[int, list[Row]] = {}
     for run, *row in store.rows(study, [line.id for line in lines]):
         rows.setdefault(run, []).append(Row(*row))
     return rows
 
 
-def made_of(lines: Collection[Line]) -> Made:
+def made_of(lines: Collection[StoredRun]) -> Made:
     """Return what trained these runs: name in MADE -> sorted tuple of its known values."""
     return {name: tuple(sorted({getattr(line, name) for line in lines} - {""})) for name in MADE}

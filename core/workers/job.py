@@ -248,7 +248,7 @@ class WorkerPool:
     # Trainings
 
     def share_training(self, state: State) -> SharedTraining:
-        """Return the training of a state that all jobs share; create it if new, or if it failed.
+        """Return the training of a state that all jobs share; create it if new or failed.
 
         Call under the lock.
         """

@@ -97,10 +97,11 @@ def _format_value(meter: str, value: float) -> str:
 
 
 def end_distance(meter: str, journey: Journey, base: Journey) -> float:
-    """Return how far apart two journeys end in a statistic, to rank by; diverged ones farthest.
+    """Return how far apart two journeys end, to rank by: ≥ 0, finite; diverged ones farthest.
 
-    Diverged ones are farthest, the earlier the farther. Then comes one that ends at zero alone,
-    then the difference (of logarithms for statistics that span powers of ten).
+    Of diverged ones the earlier is the farther; 0 if both diverged at the same pass. Then comes
+    one that ends at zero alone, then the difference (of logarithms for statistics that span powers
+    of ten).
     """
     if journey.diverged is not None or base.diverged is not None:
         return (

@@ -1,16 +1,16 @@
 """Attention patterns, head by head.
 
-Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @as_vega_lite says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import BASE, Drawn, number_axis, spec
+from core.figures.spec import BASE, AltairChart, as_vega_lite, number_axis
 
 
-@spec
-def arcs() -> Drawn:
+@as_vega_lite
+def arcs() -> AltairChart:
     """Draw pairs of tokens as arcs over a sentence; columns: arc, pair, x, y, step; and x, word.
 
     A row is a point of an arc, or a label: x, word.
@@ -32,8 +32,8 @@ def arcs() -> Drawn:
     return arc + text.encode(x="x:Q", y="y:Q", text="word:N")
 
 
-@spec
-def per_head(title: str, reference_name: str, percent: bool = False) -> Drawn:
+@as_vega_lite
+def per_head(title: str, reference_name: str, percent: bool = False) -> AltairChart:
     """Draw a bar per head and a tick to compare with; columns: head, value, reference.
 
     reference_name: what the tick is. percent: values are shares, shown as %.

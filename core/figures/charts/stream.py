@@ -1,16 +1,16 @@
 """Charts of the residual stream, the hidden units and the cost of a block.
 
-Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @as_vega_lite says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
-from core.figures.spec import BASE, LOG, ZERO, Drawn, number_axis, spec, word_axis
+from core.figures.spec import BASE, LOG, ZERO, AltairChart, as_vega_lite, number_axis, word_axis
 
 
-@spec
-def amounts(title: str) -> Drawn:
+@as_vega_lite
+def amounts(title: str) -> AltairChart:
     """Draw a bar per part; columns: part (amount in words), value (in the unit of `title`)."""
     return BASE.mark_bar(color=BASELINE).encode(
         y=alt.Y("part:N", title=None, sort=None, axis=alt.Axis(labelLimit=240)),
@@ -23,8 +23,8 @@ def amounts(title: str) -> Drawn:
     )
 
 
-@spec
-def growth() -> Drawn:
+@as_vega_lite
+def growth() -> AltairChart:
     """Draw FLOPs by text length, log axes, a line per part; columns: tokens, part, value."""
     log = alt.Scale(type="log", nice=False)
     return BASE.mark_line(point=True).encode(
@@ -41,8 +41,8 @@ def growth() -> Drawn:
     )
 
 
-@spec
-def stages() -> Drawn:
+@as_vega_lite
+def stages() -> AltairChart:
     """Draw each stage's range, mean, SD; columns: stage, mean, std, rms, min, max, from, to.
 
     from and to are mean − std and mean + std.
@@ -64,8 +64,8 @@ def stages() -> Drawn:
     return spread + middle + mean
 
 
-@spec
-def before_after() -> Drawn:
+@as_vega_lite
+def before_after() -> AltairChart:
     """Draw a token's vector before and after a norm as bars; columns: dimension, before, after."""
     scale = alt.Scale(domain=["before", "after"], range=["#b9bec6", BASELINE])
     colour = alt.Color("when:N", title=None, scale=scale, legend=alt.Legend(orient="top"))
@@ -87,8 +87,10 @@ def before_after() -> Drawn:
     ) + after.encode(x=x, y="after:Q", color=colour, tooltip=tips)
 
 
-@spec
-def per_token(every: bool, title: str, top: float | None = None, percent: bool = False) -> Drawn:
+@as_vega_lite
+def per_token(
+    every: bool, title: str, top: float | None = None, percent: bool = False
+) -> AltairChart:
     """Draw a bar per token, axis up to `top`; columns label, word, value. `every`: all labels."""
     scale = (
         alt.Scale()
@@ -108,8 +110,8 @@ def per_token(every: bool, title: str, top: float | None = None, percent: bool =
     )
 
 
-@spec
-def shares(title: str) -> Drawn:
+@as_vega_lite
+def shares(title: str) -> AltairChart:
     """Draw grouped bars: for each name one per kind; columns: name, value (0 to 1), kind."""
     return BASE.mark_bar().encode(
         y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=220)),
@@ -126,8 +128,8 @@ def shares(title: str) -> Drawn:
     )
 
 
-@spec
-def word_orders() -> Drawn:
+@as_vega_lite
+def word_orders() -> AltairChart:
     """Draw how far two word orders differ; columns: label (encoding), seen (mask), value.
 
     value: as compare_word_orders() gives it, the largest absolute difference.

@@ -1,16 +1,16 @@
 """Charts of a trained model: its next tokens, and what it loses without a part.
 
-Each function returns a Vega-Lite dict without data, as @spec says (core/figures/spec.py).
+Each function returns a Vega-Lite dict without data, as @as_vega_lite says (core/figures/spec.py).
 """
 
 import altair as alt
 
 from core.figures.palette import BASELINE, DASHES, NEUTRAL, VARIANTS
-from core.figures.spec import BASE, Drawn, number_axis, spec, word_axis
+from core.figures.spec import BASE, AltairChart, as_vega_lite, number_axis, word_axis
 
 
-@spec
-def next_words(title: str) -> Drawn:
+@as_vega_lite
+def next_words(title: str) -> AltairChart:
     """Draw probability (bars) and chance (ticks) by label and variant; also columns word, token.
 
     probability: 0 to 1; chance: of being sampled; label: of the token.
@@ -43,8 +43,8 @@ def next_words(title: str) -> Drawn:
     return bars + drawn
 
 
-@spec
-def ranking(title: str) -> Drawn:
+@as_vega_lite
+def ranking(title: str) -> AltairChart:
     """Draw a bar with interval per part in order; columns: name, change, low, high, p, clear.
 
     clear: bool, whether it is significant. `title` names the change and its unit.
@@ -73,8 +73,8 @@ def ranking(title: str) -> Drawn:
     return bars + spans
 
 
-@spec
-def with_and_without(title: str, decades: int = 0) -> Drawn:
+@as_vega_lite
+def with_and_without(title: str, decades: int = 0) -> AltairChart:
     """Draw points with interval: columns label, how, value, low, high, seeds, p, reference.
 
     One for each part (label) and `how`, in the given order; reference: of the baseline. The axis is
@@ -126,8 +126,8 @@ def with_and_without(title: str, decades: int = 0) -> Drawn:
     return line + points + spans  # in the order of the points: the baseline has no line
 
 
-@spec
-def by_distance(names: tuple[str, ...]) -> Drawn:
+@as_vega_lite
+def by_distance(names: tuple[str, ...]) -> AltairChart:
     """Draw lines over distances: columns distance, line, value, low, high, n, seeds, p, end, at.
 
     A line per name, distinguished by dash, shape and end label; value: accuracy, 0 to 1; end: the

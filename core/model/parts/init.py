@@ -113,7 +113,7 @@ class SmallNormal(Init):
         return normal(shape, 0.02, stream)
 
     def embedding(self, shape: tuple[int], stream: torch.Generator) -> torch.Tensor:
-        """Draw from N(0, 0.02²)."""
+        """Draw the vector of one token, of shape (d_model,), from N(0, 0.02²)."""
         return normal(shape, 0.02, stream)
 
 

@@ -42,7 +42,8 @@ from core.study.plan import NOTHING, Run, Stored, Study
 from core.train import Row
 from core.train.match import late_loss
 
-Line = sql.Row[*tuple[Any, ...]]  # of a result, with its columns as attributes
+StoredRow = sql.Row[*tuple[Any, ...]]  # with its columns as attributes
+StoredRun = StoredRow  # of Store.runs
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 MANY = 1000  # values in one IN (…)
 EMPTY = {
@@ -204,7 +205,7 @@ class Store(Connected):
             states = sorted(map(tuple, connection.execute(query.group_by(runs.c.state))), key=repr)
         return repr((hash(source), states))
 
-    def studies(self) -> Sequence[Line]:
+    def studies(self) -> Sequence[StoredRow]:
         """Return id, name, question, source (TOML) and created of every study, the oldest first."""
         with self.reading() as connection:
             return connection.execute(select(studies).order_by(studies.c.created)).all()
@@ -223,7 +224,7 @@ class Store(Connected):
             states = connection.execute(query.group_by(runs.c.state))
             return {state: (n, float(total), float(left)) for state, n, total, left in states}
 
-    def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[Line]:
+    def runs(self, study: int, *states: str, spec: bool = True) -> Sequence[StoredRun]:
         """Return the runs in a study's current file, in order: those in these states, or all.
 
         Args:
@@ -277,7 +278,7 @@ class Store(Connected):
                 losses_by_cell.setdefault((run, steps), []).append((step, loss))
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
-    def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[Line]:
+    def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[StoredRow]:
         """Return (run id, *Row) of a study's wanted runs, or those of these ids, by run and step.
 
         Rows of unfinished runs are included.
@@ -680,7 +681,7 @@ def progress_of(store: Store, study: int) -> Standing:
     return Standing(counts, share, left, lost, len(taken_ahead(running, now)))
 
 
-def taken_ahead(lines: Iterable[Line], now: float) -> set[int]:
+def taken_ahead(lines: Iterable[StoredRun], now: float) -> set[int]:
     """Return the ids of runs that a living process claimed but has not begun (step 0).
 
     `now` is the time of the database (Store.now).
