@@ -90,7 +90,9 @@ def test_teacher_runs_lesson_with_three_students(open_page):
     with teacher.expect_download() as download:
         teacher.get_by_role("link", name=WORDS["class_csv"]).click()
     assert len(download.value.path().read_text().splitlines()) == 4
+    settle(teacher)
     teacher.get_by_text(WORDS["class_end_sure"]).click()
+    expect(teacher.get_by_role("checkbox", name=WORDS["class_end_sure"])).to_be_checked()
     teacher.get_by_role("button", name=WORDS["class_end"]).click()
     expect(students[0].get_by_text(WORDS["class_join_title"])).to_be_visible()
 
