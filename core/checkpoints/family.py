@@ -49,12 +49,12 @@ def members() -> list[str]:
 
 
 def config_of(member: str, seed: int) -> Config:
-    """Return a member's Config with this seed; ConfigError for a name that cannot be decoded."""
+    """Return BASELINE with this seed and a change in link form; ConfigError if it is invalid."""
     return apply({} if member == WHOLE else decode(member, "member"), BASELINE).replace(seed=seed)
 
 
 def label(member: str) -> str:
-    """Return a member's name on screen: "baseline", "− norm", "RMSNorm"; ConfigError if bad."""
+    """Return the screen name of "baseline" or a change in link form; ConfigError if undecodable."""
     return WHOLE if member == WHOLE else name_of(decode(member, "member"))
 
 
@@ -116,7 +116,7 @@ def list_shipped() -> dict[tuple[str, int], str]:
 
 @lru_cache(maxsize=64)
 def _open_cached(member: str, seed: int, digest: str) -> Opened:
-    """Open a member; the cache key contains the hash of its file."""
+    """Open a member, cached; `digest`, its listed hash, is only part of the cache key."""
     return open_member(member, seed)
 
 
@@ -173,7 +173,7 @@ def can_use_weights_of(config: Config, baseline: Config = BASELINE) -> bool:
 
 
 def build_with_weights(config: Config, baseline: Opened) -> Transformer | None:
-    """Build a model of these settings that shares the baseline's tensors; None if not all fit."""
+    """Build a model that shares the baseline's tensors; None unless init and all shapes fit."""
     if not can_use_weights_of(config, baseline.config):
         return None
     has = baseline.model.state_dict()

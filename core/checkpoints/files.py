@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.checkpoints import gpt2, native
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import ONLY, Check, check_bytes
+from core.checkpoints.tensors import ONLY, SizeCheck, check_bytes
 from core.checkpoints.tokens import TOKENIZER, VOCABULARY, read_json
 from core.settings.environment import is_on, read_whole_number
 from core.settings.memory import MemoryLimitError
@@ -70,12 +70,12 @@ def last_written(folder: Path) -> float:
     return max(times)
 
 
-def from_folder(folder: Path | str, name: str = "", check: Check | None = None) -> Opened:
-    """Open the model in a folder or a file's folder; `name` names a GPT-2, `check` may refuse.
+def from_folder(folder: Path | str, gpt2_name: str = "", check: SizeCheck | None = None) -> Opened:
+    """Open the model in a folder or a file's folder; CheckpointError, MemoryLimitError if large.
 
     Args:
         folder: The folder, or a file in it.
-        name: Name on screen of a model that brings none; "" for the folder's name.
+        gpt2_name: Name on screen of a GPT-2, which brings none; "" for the folder's name.
         check: Called with the model's bytes before the weights are read; may raise.
 
     Raises:
@@ -89,7 +89,7 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
         if not folder.is_dir():
             raise CheckpointError(f"There is no folder {replace_unprintable(folder.name)}.")
         files = {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
-        return _open_files(files, name or replace_unprintable(folder.name), check)
+        return _open_files(files, gpt2_name or replace_unprintable(folder.name), check)
     except OSError as error:  # its own words would name the folder's place on this machine
         why = error.strerror or "it is damaged"
         raise CheckpointError(
@@ -97,10 +97,10 @@ def from_folder(folder: Path | str, name: str = "", check: Check | None = None) 
         ) from None
 
 
-def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opened:
-    """Open the model in uploaded files, {name: content}; CheckpointError if there is none.
+def from_upload(files: Mapping[str, bytes], check: SizeCheck | None = None) -> Opened:
+    """Open uploaded files' model, {name: content}; CheckpointError, MemoryLimitError if large.
 
-    Its name is the one in config.json, or "GPT-2". Raises as from_folder.
+    Its name is the one in config.json, or "GPT-2".
     """
     check_bytes(sum(map(len, files.values())), "These files are")
     with tempfile.TemporaryDirectory(prefix="ablation-lab-") as folder:
@@ -110,8 +110,8 @@ def from_upload(files: Mapping[str, bytes], check: Check | None = None) -> Opene
         return from_folder(folder, "GPT-2", check)
 
 
-def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opened:
-    """Open the model in {file name: path} as config.json says; `name` names a GPT-2."""
+def _open_files(files: dict[str, Path], gpt2_name: str, check: SizeCheck | None) -> Opened:
+    """Open the model in {file name: path}; CheckpointError, MemoryLimitError if too large."""
     weights = _find_weights(files)
     if native.SETTINGS not in files:
         raise CheckpointError(
@@ -122,7 +122,7 @@ def _open_files(files: dict[str, Path], name: str, check: Check | None) -> Opene
     if settings.get("format") == native.FORMAT:
         return native.read(settings, weights, check)
     if settings.get("model_type") == "gpt2":
-        return gpt2.read(settings, weights, files, name, check)
+        return gpt2.read(settings, weights, files, gpt2_name, check)
     kind = settings.get("model_type", settings.get("format"))
     description = (
         f"describes a model of type {shorten(kind)}"
@@ -183,7 +183,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ablation-lab" / "hub"
 
 
-def from_hub(name: str, check: Check | None = None) -> Opened:
+def from_hub(name: str, check: SizeCheck | None = None) -> Opened:
     """Download a Hub model by its ID, and open it; CheckpointError, MemoryLimitError if large.
 
     One at a time: waits up to 10 s for its turn. Only the files that are needed are downloaded,
@@ -220,7 +220,7 @@ def from_hub(name: str, check: Check | None = None) -> Opened:
 
 
 def _download(name: str) -> Path:
-    """Download a model's needed files; return their folder. CheckpointError if one is missing."""
+    """Download a model's needed files; return the folder. CheckpointError, MemoryLimitError."""
     from huggingface_hub import HfApi
 
     api = HfApi(token=None if is_on("ABLATION_HUB_TOKEN") else False)
@@ -243,10 +243,7 @@ def _download(name: str) -> Path:
 
 
 def _make_room(name: str, size: int) -> None:
-    """Delete longest unused downloads, not `name`, until `size` bytes fit in ABLATION_HUB_MB.
-
-    MemoryLimitError if `size` alone is above this limit.
-    """
+    """Delete longest unused others until `size` fits ABLATION_HUB_MB; MemoryLimitError if never."""
     from huggingface_hub import scan_cache_dir
 
     limit = read_whole_number("ABLATION_HUB_MB", HUB_MB)

@@ -14,7 +14,7 @@ import torch
 
 from core.checkpoints.native import build_blank_model, weights_name
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import Check, check_fit, check_room, load, read_shapes
+from core.checkpoints.tensors import SizeCheck, check_fit, check_room, load, read_shapes
 from core.checkpoints.tokens import read_pieces
 from core.model.config import Config
 from core.model.cost import parameters
@@ -67,9 +67,9 @@ def read(
     weights: Sequence[Path],
     files: Mapping[str, Path],
     name: str = "GPT-2",
-    check: Check | None = None,
+    check: SizeCheck | None = None,
 ) -> Opened:
-    """Open a GPT-2 from config.json's content, weights and tokenizer; else CheckpointError.
+    """Open a GPT-2 from config.json's content and files; CheckpointError, MemoryLimitError.
 
     Args:
         settings: Content of config.json.

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from core.checkpoints.opened import CheckpointError, Opened
-from core.checkpoints.tensors import Check, check_fit, check_room, load, read_shapes
+from core.checkpoints.tensors import SizeCheck, check_fit, check_room, load, read_shapes
 from core.checkpoints.tokens import Words
 from core.model.config import Config
 from core.model.cost import parameters
@@ -91,11 +91,10 @@ def _describe_training(state: State) -> dict[str, Any]:
     return {"training": dataclasses.asdict(state.training), "seed": state.seed, "step": state.step}
 
 
-def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None = None) -> Opened:
-    """Open a model of this lab from config.json's content and weights; else CheckpointError.
-
-    MemoryLimitError if it is too large.
-    """
+def read(
+    settings: dict[str, Any], weights: Sequence[Path], check: SizeCheck | None = None
+) -> Opened:
+    """Open this lab's model from config.json's content; CheckpointError, MemoryLimitError."""
     if settings.get("version") != VERSION:
         version = shorten(settings.get("version"))
         raise CheckpointError(
@@ -142,7 +141,7 @@ def read(settings: dict[str, Any], weights: Sequence[Path], check: Check | None 
 
 
 def read_model(config: Config, vocabulary: Sequence[str], weights: Sequence[Path]) -> Transformer:
-    """Build a model with the weights of files in core's names; CheckpointError unless all fit."""
+    """Build a model with stored weights; CheckpointError unless all fit, MemoryLimitError."""
     tensors = read_shapes(weights)
     positions = tensors["position.weight"].shape if "position.weight" in tensors else ()
     model = build_blank_model(config, vocabulary, positions[0] if len(positions) == 2 else 0)

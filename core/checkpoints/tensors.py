@@ -21,7 +21,7 @@ WORD = 100  # bytes that a word of a vocabulary takes, beside its weights
 # FSDP, checkpointing.
 WRAPPERS = ("_orig_mod", "module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
 
-Check = Callable[
+SizeCheck = Callable[
     [int], None
 ]  # gets the bytes of a model before its weights are read, and may raise
 
@@ -51,7 +51,7 @@ def size_of(parameters: int, n_words: int) -> int:
     return 4 * parameters + WORD * n_words
 
 
-def check_room(parameters: int, n_words: int, file: str, check: Check | None) -> None:
+def check_room(parameters: int, n_words: int, file: str, check: SizeCheck | None) -> None:
     """Raise MemoryLimitError for a model above the limit; else call `check` with its bytes.
 
     file: name of its file in the message.
@@ -62,7 +62,7 @@ def check_room(parameters: int, n_words: int, file: str, check: Check | None) ->
 
 
 def read_shapes(paths: Sequence[Path], ignored_endings: tuple[str, ...] = ()) -> dict[str, Stored]:
-    """Read tensors' names and shapes, not values; CheckpointError unless safetensors of floats.
+    """Read tensors' names and shapes; CheckpointError unless floats, MemoryLimitError if large.
 
     Args:
         paths: The parts of one model.

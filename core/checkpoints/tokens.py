@@ -79,7 +79,7 @@ class Words:
         object.__setattr__(self, "_number", composed | exact)
 
     def encode(self, text: str) -> Encoded:
-        """Encode a text word by word; an unknown word becomes <unk> or, without it, is left out."""
+        """Encode by word, if need be in lower case; unknown ones become <unk> or are left out."""
         encoded = Encoded([], [], [], [])
         for word in split_words(text):
             index = self.token_id(word)
@@ -132,7 +132,7 @@ class Pieces:
 
 
 def read_pieces(files: Mapping[str, Path], n_words: int) -> tuple[Pieces, tuple[str, ...]]:
-    """Read a GPT-2 tokenizer of n_words tokens, and notes on others; CheckpointError if invalid.
+    """Read a GPT-2 tokenizer of n_words tokens, and notes on left-out ones; or CheckpointError.
 
     Args:
         files: Name to path of tokenizer.json, or of vocab.json and merges.txt.
