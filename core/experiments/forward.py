@@ -38,7 +38,7 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Continue a text with weights of a kind (cached): vocabulary, and Steps with logits None.
+    """Continue a text (cached): vocabulary, Steps, logits None; ConfigError if no such weights.
 
     Args:
         config: Settings of the model.
@@ -110,7 +110,7 @@ class Pass:
     softmax: tuple[list[torch.Tensor], ...] = ()  # what the softmax of each block has learnt
 
     def run_with(self, config: Config, same_weights: bool = False) -> "Pass":
-        """Run the same text through another config, with its own weights or with this pass's.
+        """Rerun the text under another config, with its own or this pass's weights; or ConfigError.
 
         Args:
             config: The other settings.
@@ -166,7 +166,7 @@ def forward(
     kind: str = "random",
     weights_config: Config | None = None,
 ) -> Pass:
-    """Run a text through a config's model with weights of a kind; record every site (cached).
+    """Run a text, record every site (cached); ConfigError if no such weights, MemoryLimitError.
 
     Args:
         config: Settings of the model.

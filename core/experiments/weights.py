@@ -21,7 +21,7 @@ class Weights:
 
     @staticmethod
     def refused(config: Config) -> str:
-        """Return why there are no such weights for a config, or ""."""
+        """Return why there are no such weights for a config, or ""; here always ""."""
         return ""
 
     @staticmethod
@@ -92,10 +92,7 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build the config's model with weights_config's trained weights; `vocabulary` is not used.
-
-        ConfigError if there are none.
-        """
+        """Build it on weights_config's trained weights, not `vocabulary`; ConfigError if none."""
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
@@ -140,7 +137,7 @@ class AblatedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build the config's model with the trained baseline's weights; ignore weights_config."""
+        """Build a model of `config` only on the trained baseline's weights; or ConfigError."""
         _check_available("cut", config)
         ablated_model = family.build_with_weights(
             config, family.open_cached(family.WHOLE, config.seed)

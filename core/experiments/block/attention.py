@@ -20,9 +20,9 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Tabulate attention on marked keys, mean over marked queries: head, value, uniform.
+    """Tabulate attention over (query, key) pairs, mean of queries: head from 1, value, uniform.
 
-    Heads are from 1. The weights of a query on all its marked keys are added up; `value` is the
+    The weights of a query on all its marked keys are added up; `value` is the
     mean over queries. `uniform` is the same for attention spread evenly over all visible keys.
 
     Args:

@@ -44,7 +44,7 @@ def mean_similarity(matrix: torch.Tensor) -> float:
 
 
 def compare(passes: Mapping[str, Pass]) -> pd.DataFrame:
-    """Tabulate outputs: variant, parameters, statistics, and distance, direction to the first.
+    """Tabulate variant, parameters, output statistics, relative distance, cosine to the first.
 
     Each pass is requested once and released, so a mapping may compute it on access.
 

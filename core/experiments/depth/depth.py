@@ -147,7 +147,7 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run tokens through depth's passes, not config.n_layers; measure the streams (cached).
+    """Measure streams through depth's passes, cached; cells_to_play: per pass; MemoryLimitError.
 
     Args:
         config: Settings of the block.
@@ -228,7 +228,7 @@ def journey(
     passes: set[int],
     streams: list[torch.Tensor] | None = None,
 ) -> Journey:
-    """Run a text through blocks in `order`; measure each stream, record attention in `passes`.
+    """Run blocks in `order`; measure streams, add them to `streams`; keep attention of `passes`.
 
     Args:
         model: The model, of one block or of several.

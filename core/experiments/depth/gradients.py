@@ -49,7 +49,7 @@ def gradients(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Gradients:
-    """Return gradient norms of the next-token loss (nats) through depth's passes (cached).
+    """Return the next-token loss (nats) and gradient norms: stream by pass, each weight; cached.
 
     Raises:
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.

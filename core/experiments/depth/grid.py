@@ -224,7 +224,7 @@ def grid(
     machine: Machine | None = None,
     depth: Depth | None = None,
 ) -> Grid:
-    """Run the valid, distinct combinations of entries (cached); ConfigError if none is valid.
+    """Run valid, distinct combinations, cached; ConfigError if none is valid; MemoryLimitError.
 
     Raises:
         MemoryLimitError: It would need more than ABLATION_MAX_MB; nothing is allocated yet.

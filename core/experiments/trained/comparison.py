@@ -202,7 +202,7 @@ def _parse_range(distances: str) -> tuple[int, int]:
 
 
 def compare_by_distance(table: pd.DataFrame, member: str) -> pd.DataFrame:
-    """Compare a member's accuracy with the baseline's: a row per group of distances and line.
+    """Tabulate accuracy: distance, line, value, low, high, n, seeds, difference, p, clear.
 
     Distance: words between subject and verb. Up to three lines: the baseline, the member trained
     without its component, and the baseline with that removed after training.

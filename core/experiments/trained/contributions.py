@@ -251,7 +251,7 @@ def table(bench: Bench, cuts: tuple[Cut, ...] = (), mode: str = "zero") -> pd.Da
 
 
 def compare_contributions(bench: Bench, cuts: tuple[Cut, ...], mode: str) -> pd.DataFrame:
-    """Compare later parts' contributions before and after an ablation; largest change first.
+    """Tabulate later heads' and FFNs' contributions before, after, change; biggest rise first.
 
     Returns name, kind, layer, head (from 1), before, after, change (after − before, largest first),
     low, high, p (paired t-test over texts, Holm). Parts before or parallel to an ablated one have

@@ -398,7 +398,7 @@ def _concatenate_slices(written: list[Written]) -> Sites:
 
 
 def bench(opened: Opened, n_texts: int = 256) -> Bench:
-    """Return a model's bench on up to n_texts held-out texts, cached; ConfigError if unsuitable."""
+    """Return a bench on up to n_texts held-out texts, cached; ConfigError for unsuitable models."""
 
     def make() -> tuple[Bench, int]:
         opened_bench = Bench(opened, questions(opened, n_texts))

@@ -296,7 +296,7 @@ def next_words(
     label: Callable[[int], str],
     included: Iterable[int] = (),
 ) -> pd.DataFrame:
-    """Tabulate the likeliest next tokens: variant, word, token (id), probability, chance.
+    """Tabulate likely next tokens: variant, word, token (id), probability, chance if sampled.
 
     Rows: the tokens that are likeliest in any variant and those in `included`, by probability in
     the first variant. probability: before temperature, top k and top p; chance: of being sampled.

@@ -130,7 +130,7 @@ class FormWriter(Writer):
         self.told = iter(counts)
 
     def pick(self, options: Sequence[Any]) -> Any:
-        """Return the next given choice, or an open slot for a word or a number."""
+        """Return a given choice, an Open word or a number's place; or raise UndecidedError."""
         place = next(self.numbers)
         if options == (0, 1):  # one or several: stands for it from here on
             return place

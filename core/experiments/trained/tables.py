@@ -56,7 +56,7 @@ def compare_texts(measured: Effect, baseline: Effect, name: str, level: float = 
 
 
 def rank_effects(effects: list[Effect], baseline: Effect) -> pd.DataFrame:
-    """Tabulate ablations of one part by effect, greatest loss of logit difference first.
+    """Tabulate single ablations, a row per effect, greatest loss of logit difference first.
 
     Returns cut (as in a link), name, layer, part, head (from 1; 0 for others), effect, change, low,
     high, p (Holm over all parts).

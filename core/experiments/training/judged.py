@@ -45,7 +45,7 @@ def select_runs(runs: Runs, plan: Plan) -> Judged:
 
 
 def _choose_run(runs: Mapping[str, list[Row]], arm: Arm, plan: Plan) -> str:
-    """Return the name of a model's run with the least late loss; a diverged one counts as ∞."""
+    """Return the run name of least late loss, diverged ones ∞; the arm's own before any rows."""
     end = min(
         (rows[-1].step if rows else 0 for rows in runs.values() if not diverged(rows)), default=1
     )
