@@ -193,7 +193,7 @@ def write_literal(value: object) -> str:
 
 
 def enclose(items: Sequence[str], pair: str = "[]", before: int = WIDTH) -> str:
-    """Write items in brackets: in one line if they fit behind `before` characters, else in many."""
+    """Write items in brackets: one line if it fits behind `before`, else (default) many."""
     line = ", ".join(items)
     if before + len(line) + 3 <= WIDTH and "\n" not in line:
         return f"{pair[0]}{line}{pair[1]}"
