@@ -286,7 +286,7 @@ def block_svg(
     variant_changes: Collection[str] | None = (),
     compact: bool = False,
 ) -> str:
-    """Return one block from input (top) to output (bottom) as SVG with clickable parts.
+    """Return a block as clickable SVG; marks changes from `reference` (None: defaults), or cuts.
 
     Args:
         p: The recorded pass.

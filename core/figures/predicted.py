@@ -106,7 +106,7 @@ def bars_svg(
     hidden: bool = False,
     scale: Mark | None = None,
 ) -> str:
-    """Return measured values as bars in SVG; the predicted range `mark` stands on the first.
+    """Return bars as SVG, the predicted range `mark` on the first; `hidden`: no values yet.
 
     Args:
         bars: The values.
