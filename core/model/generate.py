@@ -117,9 +117,9 @@ def generate(
     cache: bool = True,
     context: int = 0,
 ) -> Iterator[Step]:
-    """Yield a Step per token sampled after ids (T,), up to an end token (included) or a limit.
+    """Yield a Step per token sampled after ids, to an end token (included) or sampling.words.
 
-    The limit is sampling.words. The same choices for the same text and seed. edits: as for trace().
+    The same choices for the same text and seed. edits: as for trace().
     cache: keep keys and values, where the model is causal; without, all words are computed again
     for each. context: how many tokens are read at most (0: all). When it is full it slides, and
     positions are counted from its first token. Raises ValueError where the text or its end is

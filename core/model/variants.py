@@ -196,7 +196,7 @@ class Pins(Settings):
         return [decode(text, "variants") for text in self.texts]
 
     def place_variants(self, texts: list[str]) -> str:
-        """Return variants as link text; known ones keep their slot, new ones fill free slots."""
+        """Return these variants for a link: known ones keep slots, new ones fill free ones."""
         slots = [text if text in texts else "" for text in self.slots]
         for text in texts:
             if text not in slots:
@@ -212,7 +212,7 @@ class Pins(Settings):
 
 
 def join_slots(slots: list[str]) -> str:
-    """Join slots as text for a link, "none" for none; surplus and final empty slots are dropped."""
+    """Join slots for a link, "none" if all are empty; drop empty ones at the end or over MOST."""
     end = max((index for index, text in enumerate(slots, 1) if text), default=0)
     dropped = set(
         [index for index, text in enumerate(slots[:end]) if not text][: max(0, end - MOST)]
