@@ -19,7 +19,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def report_to(watcher: Watcher) -> Iterator[None]:
-    """Report the progress of everything inside the context to a watcher."""
+    """Report progress inside the context as watcher(share or None, description)."""
     token = _watcher.set(watcher)
     try:
         yield

@@ -14,7 +14,7 @@ def head_name(layer: int, head: int) -> str:
 
 
 def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
-    """Return an example of a head's label, such as "L2H3: layer 2, head 3, numbered from 1"."""
+    """Explain head labels by one that exists: "L2H3: layer 2, head 3, numbered from 1"."""
     layer = min(2, n_layers)
     head = min(3, n_heads)
     return f"L{layer}H{head}: layer {layer}, head {head}, numbered from 1"
@@ -107,7 +107,7 @@ def replace_unprintable(text: object) -> str:
 
 
 def some_of(sentences: list[str], limit: int = 3) -> str:
-    """Join the first sentences of a list, and say how many more there are."""
+    """Join the first 3 (`limit`) sentences with spaces, and say how many more there are, if any."""
     remaining = len(sentences) - limit
     return " ".join(sentences[:limit]) + (
         f" And {remaining:,} more like this." if remaining > 0 else ""
