@@ -124,7 +124,7 @@ def stored_bytes(config: Config, training: Training) -> int:
 
 
 def estimate_seconds_left(states: Sequence[State], workers: float, pace: float = 1.0) -> float:
-    """Estimate seconds until all trainings have ended; those that are done count 0.
+    """Estimate seconds until trainings end, done ones 0, on so many workers, times `pace`.
 
     Args:
         states: Trainings, from where they are.
