@@ -92,7 +92,7 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build it on weights_config's trained weights, not `vocabulary`; ConfigError if none."""
+        """Build on weights_config's trained weights, not `vocabulary`; ConfigError if none."""
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)

@@ -45,7 +45,7 @@ def _classify_units(hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, t
 
 
 def every_activation(p: Pass, layer: int) -> pd.DataFrame:
-    """Rerun under each activation: activation, label, shares zeros, small, negative in a layer.
+    """Tabulate a layer rerun with each activation, same weights: shares zeros, small, negative.
 
     Everything else, weights included, stays as it is (SwiGLU adds its gate matrix; a trained model
     that has none is left out with it). NaN where activations became infinite.

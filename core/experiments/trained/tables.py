@@ -110,7 +110,7 @@ def accuracy_by_distance(measured: Effect, questions: Questions, least: int = 1)
 
 
 def join_neighbours(counts: Iterable[tuple[Key, int]], least: int) -> list[list[Key]]:
-    """Join keys, in their order, until each group counts `least`; the rest joins the last group."""
+    """Join keys of (key, n), in order, until a group's n is `least`; the rest joins the last."""
     groups: list[list[Key]] = []
     room = least
     for key, n in counts:
