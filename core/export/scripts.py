@@ -432,7 +432,7 @@ def write_knockout_script(
     token: int = 1,
     sampling: Sampling | None = None,
 ) -> Script:
-    """Return the script of a trained model, opened by the code `model`, with and without cuts.
+    """Return a trained model's script; `model`: code that opens it; `view` chooses the tables.
 
     Views and tables: knockout (effects, distances, takeover or contributions), credit
     (contributions), sweep (sweep), words (words), any other (readings).
