@@ -41,7 +41,7 @@ def layers_by_component(config: Config) -> dict[str, list[bool]]:
 
 
 def layers_svg(config: Config, layer: int, y: int) -> tuple[str, int]:
-    """Return SVG of squares, a row for each per-layer component, and the height of the rows.
+    """Return SVG of squares from y on, `layer` marked, a row per per-layer part; and its height.
 
     `layer`, from 0, is marked. ("", 0) without such a component.
     """
@@ -224,7 +224,7 @@ class Sublayer:
         return shapes
 
     def _make_clickable(self, name: str, shapes: str, number: str = "") -> str:
-        """Return shapes, grouped as a clickable part if a click on it has an effect."""
+        """Group shapes as a clickable part, keyed by name and number, if a click has an effect."""
         return (
             part(f"{self.site} {name}{number}", *self.clicks[name], shapes)
             if name in self.clicks
