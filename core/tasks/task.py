@@ -259,7 +259,7 @@ def _rival_groups(vocabulary: Words, rivals: tuple[Words, ...]) -> torch.Tensor:
 def is_held_out(
     tokens: torch.Tensor, vocabulary: Words, share: float, until: Words = ()
 ) -> torch.Tensor:
-    """Return which sequences (B, T) are held out, a `share` (0 to 1) of all, by hash: bool (B).
+    """Return which of (B, T) are held out, a `share`, by hash of words before `until`: bool (B).
 
     until: hash only the words before the first of these. Then no beginning of a held-out sequence
         that ends before one of them stands at the beginning of any other.
