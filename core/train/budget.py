@@ -142,9 +142,7 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
 def check_budget(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
-    """Return the expected seconds of trainings; MemoryLimitError, TimeLimitError above limits.
-
-    The memory of `active` counts, too; their time does not.
+    """Return trainings' seconds; MemoryLimitError (with `active`), TimeLimitError above limits.
 
     Args:
         states: Trainings to start.
