@@ -491,7 +491,7 @@ class Config(Settings):
         return self.skip_source(self.n_layers - 1 - layer) == layer
 
     def window_in(self, layer: int) -> int:
-        """Return a layer's window (from 0): tokens fewer positions away are seen; 0 for all."""
+        """Return the window of a layer (from 0): tokens fewer steps away are seen; 0 for all."""
         return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
 
     def position_in(self, layer: int) -> Any:
