@@ -341,10 +341,7 @@ def _write_text(path: str, text: str) -> None:
 
 
 def check(arguments: Namespace) -> int:
-    """Run the command check: print where a study differs from a CSV summary; return 1 if it does.
-
-    Return 1 also if a null arm differs from the baseline, and 0 if nothing is wrong.
-    """
+    """Run the command check: compare with a CSV summary; 1 if it or a null arm differs, else 0."""
     store = Store(arguments.database, create=False)
     number = find_study_id(store, arguments.studies[0])
     now = summary_with_guards(store, number)
@@ -654,10 +651,7 @@ class Bar:
         self._said = ""
 
     def draw(self, progress: Progress) -> None:
-        """Print the progress, at most twice a second on a terminal, else every 30 seconds.
-
-        New trouble is printed at once.
-        """
+        """Print progress, at most twice a second (no terminal: every 30 s); new trouble at once."""
         now = time.monotonic()
         if now - self._drawn >= (0.5 if self.terminal else EVERY):
             self._drawn = now

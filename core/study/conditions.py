@@ -48,7 +48,7 @@ def collect_known(provenances: Iterable[Made]) -> dict[str, set[str]]:
 
 
 def format_mixed(values: Mapping[str, Iterable[str]]) -> str:
-    """Format the conditions that have several known values; "" if none has."""
+    """Format conditions with several known values: "torch 2.12 and 2.13; device A and B"; or ""."""
     parts = []
     for name in CONDITIONS:
         several = sorted(set(values.get(name, ())) - {""})

@@ -151,7 +151,7 @@ class _Reader:
         return Study(name, question, self.text, runs, tuple(notes), looks, later)
 
     def check_count(self) -> None:
-        """Raise StudyError for too many runs, before any is built."""
+        """Raise StudyError if the document asks for over 100,000 runs, before any is built."""
         axes, rates, seeds = (
             self.document.get(key, default)
             for key, default in (("axes", {}), ("search", []), ("seeds", 5))
@@ -182,7 +182,7 @@ class _Reader:
             raise StudyError([f"these are {words}; the limit is {MAX_RUNS:,}."])
 
     def read_text(self, key: str) -> str:
-        """Return document[key], else ""; note a problem if it is no text or no possible name.
+        """Return document[key], "" if no text; note a problem, also for a missing or unfit name.
 
         Only the key "name" must be a possible name, and present.
         """
@@ -291,9 +291,7 @@ class _Reader:
             return search["none"]
 
     def at_every_rate(self, setup: TaskSetup, variants: Variants, rates: Rates) -> Variants:
-        """Return the variants, then each model at its other rates, named by name_at().
-
-        The baseline, too; a model's own rate is left out.
+        """Return the variants, then all models (baseline, too) at other rates; note twins, clashes.
 
         Note a problem with variants that differ only in the rate, and with equal names.
 

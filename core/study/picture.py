@@ -276,7 +276,7 @@ def _all_diverged(line: Line) -> bool:
 
 
 def _cell_svg(line: Line, x: float, y: float, intervals: bool) -> str:
-    """Return one cell of the matrix as SVG, with its upper left corner at x, y."""
+    """Return a cell as SVG, upper left corner at x, y; without `intervals` only whole points."""
     height = (ROW if intervals else LOW) - 2
     value = line.accuracy if line.variant == BASELINE else line.difference
     drawn = f"<title>{escape(describe_cell(line))}</title>"

@@ -240,7 +240,7 @@ def describe_counts(compared: pd.DataFrame) -> str:
 
 
 def find_reach(table: pd.DataFrame, gaps: Mapping[Name, Mapping[int, float]]) -> float:
-    """Return the end of the scale that all tasks share, as a share: at least 0.1, at most 1.
+    """Return the scale's end for all tasks (share, a multiple of 0.1): at least 0.1, at most 1.
 
     `gaps`: (task, variant) -> seed -> difference as a share; NaN does not count.
     """

@@ -110,10 +110,7 @@ class Runner:
         return self.asked
 
     def _update_store(self, progress: Progress) -> Progress:
-        """Store new rows, claim runs and return the progress.
-
-        A busy store does not stop trainings: the earlier progress is returned, with the trouble.
-        """
+        """Store rows, claim runs; return the progress (the earlier one plus trouble if busy)."""
         self._written = time.monotonic()
         self.asked = False
         try:

@@ -97,7 +97,7 @@ def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
 
 
 def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> pd.DataFrame:
-    """Return searched cells as task SEARCHED and those of `others` at one rate as task AS_SET.
+    """Return searched cells as task SEARCHED, their partners in `others` (one rate) as AS_SET.
 
     A table like a summary, a row for each model and task, in the order of the other studies.
     """

@@ -128,11 +128,9 @@ def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """Return the summary of a searched study, each seed at its chosen rate, and column rates.
+    """Return a searched study's summary, with column rates; `search` only goes into its links.
 
     A seed whose rates are not all trained counts as missing.
-
-    Its column rates says which rates were chosen, and how often.
 
     Args:
         store: The store.
@@ -198,7 +196,7 @@ def _summarise_cells(
     toml_text: str,
     search: str = "none",
 ) -> pd.DataFrame:
-    """Return the summary of cells, one line each, with the columns of summary_table.
+    """Return a line per cell, columns as in summary_table; `search` only goes into its links.
 
     Args:
         cells: (task, variant) -> its runs, one per seed.
@@ -579,7 +577,7 @@ class Stored:
 
 
 def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
-    """Load the rows of a task's baseline and variants; None if they share no seed with rows.
+    """Load a task's rows, leaving out variants of other steps or length; None if no common seed.
 
     Rows of unfinished runs are included.
 

@@ -142,7 +142,7 @@ def _build_document(
     question: str = "",
     looks: Sequence[int] = (),
 ) -> Document:
-    """Return a summary's document: schema, study (or None), question, rule, comparisons, ….
+    """Return a document: study, question, rule, guards, versions, a comparison per non-baseline.
 
     The keys are those of core/study/verdict.schema.json.
 

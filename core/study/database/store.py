@@ -607,7 +607,7 @@ def _execute_for_each(
 
 
 def _split_ids(numbers: list[int]) -> Iterator[list[int]]:
-    """Split ids into lists that fit one SQL statement."""
+    """Split ids into lists of at most 1000, which fit one SQL statement."""
     return (numbers[start : start + MANY] for start in range(0, len(numbers), MANY))
 
 
