@@ -185,7 +185,7 @@ def verdict(measured: Interval, smallest: float, alike: bool) -> str:
 
 
 def format_measure(value: float, entry: Claim, decimals: int | None = None) -> str:
-    """Format a share in points if entry.points, else a number; no unit; NaN: "undefined".
+    """Format in points (`decimals`) if entry.points, else 2 decimals; no unit; NaN: "undefined".
 
     A number has 2 decimals; `decimals` is for points alone.
     """
@@ -200,7 +200,7 @@ def format_smallest(entry: Claim) -> str:
 
 
 def format_result(result: Judged, entry: Claim) -> str:
-    """Format mean and interval: "62.1 points (51.0 to 73.2)"."""
+    """Format mean and interval: "62.1 points (51.0 to 73.2)"; without one "… (no interval)"."""
     mean, low, high, _ = result.interval
     decimals = decimals_of((mean, low, high))
     if math.isnan(low):
@@ -212,7 +212,7 @@ def format_result(result: Judged, entry: Claim) -> str:
 
 
 def describe(result: Judged, entry: Claim) -> str:
-    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (reason)."."""
+    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (…)." + groups."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
@@ -251,7 +251,7 @@ def write_values(path: Path, values: Mapping[str, Values]) -> None:
 
 
 def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int, float]]:
-    """Read claim -> seed -> number from CSV. StudyError for unknown or empty claims, OSError.
+    """Read claim -> seed -> number from CSV; StudyError if unknown or (`complete`) any is empty.
 
     Args:
         path: The CSV file.
@@ -628,7 +628,7 @@ def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> 
     ),
 )
 def rank_collapse(evidence: Evidence) -> Values:
-    """Return token similarity (mean cosine) without residuals − that with residuals, by seed."""
+    """Return token similarity (cosine) without residuals − with, by seed; `evidence` is unused."""
 
     def likeness(seed: int, residual: bool) -> float:
         config = Config(seed=seed, ffn=False, norm="none", residual_attention=residual)
@@ -654,7 +654,7 @@ def rank_collapse(evidence: Evidence) -> Values:
     live=("trained", {"taken": "sweep"}),
 )
 def heads_can_go(evidence: Evidence) -> Values:
-    """Return the share of heads that can be removed one at a time, by seed."""
+    """Return the share of heads that can go one at a time, by seed; `evidence` is unused."""
     return {
         seed: share_of_removable_heads(train_language_model(seed), *draw_sentences(seed))
         for seed in SEEDS
@@ -676,7 +676,7 @@ def heads_can_go(evidence: Evidence) -> Values:
     live=("training", {"task": "sentences", "steps": "600", "variants": "gate-on"}),
 )
 def sinks(evidence: Evidence) -> Values:
-    """Return attention to the first token without gates minus that with gates, by seed."""
+    """Return attention to the first token without gates − with, by seed; `evidence` is unused."""
     tokens = {seed: draw_sentences(seed)[0] for seed in SEEDS}
     plain = {
         seed: attention_to_first_token(train_language_model(seed), tokens[seed]) for seed in SEEDS

@@ -559,10 +559,7 @@ class Classroom:
     def read_own_votes(
         self, connection: Connection, room: Room, key: str
     ) -> dict[tuple[str, int], Vote]:
-        """Return (question, round from 1) -> vote of a seat. Call with (code, key).
-
-        ClassError for an unknown key.
-        """
+        """Return (question, round from 1) -> vote; ClassError if unknown. Call with (code, key)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -708,10 +705,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
-        """Begin the discussion after round 1; ClassError while open. Call with (token).
-
-        ClassError also in the second round, and once the result is revealed.
-        """
+        """Begin the discussion; ClassError if open, in round 2 or revealed. Call with (token)."""
         poll = _require_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = (
@@ -726,7 +720,7 @@ class Classroom:
     def open_second_round(
         self, connection: Connection, room: Room, seconds: float | None = None
     ) -> None:
-        """Open round 2, or restart its clock. Call with (token, seconds), None for no limit.
+        """Open round 2 (round 1 closed), or restart its clock. Call with (token, seconds or None).
 
         ClassError while the first round is open, and once the result is revealed.
 
@@ -756,17 +750,14 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
-        """End a closed question: all see answer and distribution. Call with (token).
-
-        ClassError while it is open.
-        """
+        """End a closed question: all see answer, votes; ClassError if open. Call with (token)."""
         poll = _require_poll(connection, room, OPEN)
         _close(connection, poll)
         _update_poll(connection, poll, phase=REVEALED)
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show exactly these reasons (ids of votes) to all, in order. Call with (token, ids).
+        """Show just these reasons (ids, up to 3) of a closed question. Call with (token, ids).
 
         [] hides all. ClassError for other ids.
 

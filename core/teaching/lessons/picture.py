@@ -50,7 +50,7 @@ def render_rows(lesson: Lesson, words: Words, out: Outcome | None = None) -> str
 
 
 def thumbnail_html(lesson: Lesson, words: Words, out: Outcome | None = None) -> str:
-    """Return the picture for a lesson's card, as HTML: the setup, or the result `out`."""
+    """Return a lesson card's picture as HTML: setup or result `out`; a block if it asks nothing."""
     prediction = lesson.prediction
     if prediction is None:
         return BLOCK_PICTURE

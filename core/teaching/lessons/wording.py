@@ -53,10 +53,7 @@ def format_interval(interval: Interval, unit: str, words: Words = ENGLISH_WORDS)
 
 
 def format_range(low: float, high: float, unit: str, words: Words = ENGLISH_WORDS) -> str:
-    """Format a predicted range without trailing zeros: "0 to 5 %", given as shares (0 to 0.05).
-
-    Points are given as they are.
-    """
+    """Format a range without trailing zeros: "0 to 5 %" from shares (0, 0.05); points as given."""
     factor = 100 if unit == "percent" else 1
     ends = [f"{round(factor * end, 9):g}".replace(".", words["decimal"]) for end in (low, high)]
     return _add_unit(unit, words["from_to"].format(low=ends[0], high=ends[1]), words)
