@@ -126,7 +126,7 @@ class Cluster(WorkerPool):
         return self._absent
 
     def _update_members(self) -> str:
-        """Update the workers from the scheduler; return why none can train, or ""."""
+        """Update the workers; return why none trains, or ""; ClusterLostError if long silent."""
         threads = self._ask_scheduler()
         if threads is None:
             self._descriptions = {}
@@ -200,10 +200,7 @@ class Cluster(WorkerPool):
     def _submit(
         self, workers: Collection[str], call: Callable[..., T], *arguments: object
     ) -> Future[T]:
-        """Run a call on one of these workers; return its future.
-
-        Raises CancelledError without a connection.
-        """
+        """Run a call on one of these workers; return its future; CancelledError if disconnected."""
         packed = pickle.dumps(Call(call, arguments))
         try:
             executor = self._client.get_executor(pure=False, workers=list(workers))

@@ -248,10 +248,7 @@ class WorkerPool:
     # Trainings
 
     def share_training(self, state: State) -> SharedTraining:
-        """Return the training of a state that all jobs share; create it if new or failed.
-
-        Call under the lock.
-        """
+        """Return a state's shared training, created if new or failed; call under the lock."""
         key = key_of(state)
         self.kept.peek(key)  # marks it as used, so that it stays longer
         training = self.trainings.get(key)

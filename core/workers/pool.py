@@ -54,10 +54,7 @@ class ProcessPool(WorkerPool):
             self.submit(time.sleep, 0.1)
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk to a worker process; return its future.
-
-        Raises CancelledError after close().
-        """
+        """Submit a chunk to a worker process; return its future; CancelledError after close()."""
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
 
     def submit(self, call: Callable[..., T], *arguments: object) -> Future[T]:
