@@ -122,7 +122,7 @@ def format_probability(chance: float) -> str:
 
 
 def prediction_html(side: Side) -> str:
-    """Return HTML of the likeliest next tokens: bars, and whether the verb's form is right."""
+    """Return HTML: the likeliest tokens as bars, and whether the likelier of was/were is right."""
     rows = "".join(
         f"<span>{escape(token)}</span><i"
         f" style='--share:{100 * chance:.2f}%'></i><span>{format_probability(chance)}</span>"

@@ -84,7 +84,7 @@ def draw_with_and_without(context: BlockContext, draw_notes: Callable[[], None])
 def _draw_view(
     context: BlockContext, rows, baseline: Variant, variant: Variant | None, others: list[Variant]
 ):
-    """Draw the open view: once, or for baseline and variant side by side.
+    """Draw the open view once, or baseline and variant side by side; controls go into `rows`.
 
     Args:
         context: Pass, variants and view settings of the page.

@@ -131,7 +131,7 @@ def describe_grid(results: Grid, statistic_name: str) -> str:
 
 
 def _describe_ties(ends, index: int | None) -> str:
-    """Describe how many other variants end at the value of `index`, from 0; "" for none.
+    """Return "; tied with 2 other variants" if so many end at the value of `index`; "" for none.
 
     `ends` has the last value of each variant.
     """
@@ -142,7 +142,7 @@ def _describe_ties(ends, index: int | None) -> str:
 
 
 def _describe_cause(results: Grid, statistic_name: str) -> str:
-    """Describe which component explains most variance of a statistic; "" for none."""
+    """Describe, after a space, which component explains most of the variance; "" for none."""
     shares = results.explained(statistic_name)
     axis = max(shares, key=shares.get, default=None)
     if axis is None:
@@ -165,7 +165,7 @@ def _describe_cause(results: Grid, statistic_name: str) -> str:
 
 
 def _describe_diverged(results: Grid) -> str:
-    """Describe how many variants diverged and what they share; "" if none did."""
+    """Describe, after a space, how many variants diverged and what they share; "" if none did."""
     n_diverged = sum(diverged_at is not None for diverged_at in results.diverged)
     if not n_diverged:
         return ""

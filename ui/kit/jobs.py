@@ -154,7 +154,7 @@ def _show_progress(trainings: StartedTrainings):
 
 
 def _draw_status(trainings: StartedTrainings):
-    """Draw a caption with the training's status."""
+    """Draw a caption with the training's status, and why its plan was refused, if it was."""
     job = trainings.job
     text = describe_status(job)
     if job.error is None:

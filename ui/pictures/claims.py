@@ -79,7 +79,7 @@ def draw_claims(
 def _row(
     claim_row: Claim, label: str, judgement: Judged, by_seed: Sequence[float]
 ) -> dict[str, str]:
-    """Return the data of one claim's row."""
+    """Return one claim's row for claims.js: texts and an SVG, in which `by_seed` are the dots."""
     write = lambda value: format_measure(value, claim_row) if value else "0"  # noqa: E731
     row = {"title": label, "paper": claim_row.paper.partition(":")[0], "what": claim_row.number}
     row |= {

@@ -204,7 +204,7 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
 
 
 def _encode_cells(cells, blank, low: float, high: float, in_steps: bool) -> bytes:
-    """Return the cells as float32 bytes, or as uint16: 65,534 steps, and 65,535 for blank."""
+    """Return cells as float32 bytes; if `in_steps` as uint16: 65,534 steps, 65,535 for blank."""
     if not in_steps:
         return cells.numpy().astype("<f4").tobytes()
     share = (cells.clamp(low, high) - low).mul_(65534 / ((high - low) or 1.0)).round_()

@@ -262,7 +262,7 @@ def heads(forward_pass: Pass, look, can_vary_heads: bool = False):
 
 
 def _draw_other_heads(forward_pass: Pass, layer: int, n_heads: int, config):
-    """Draw attention with another number of heads and the same initial weights."""
+    """Draw attention with `n_heads` heads and the same weights; a notice if None or refused."""
     if config is None:
         st.info(
             f"d_model {forward_pass.config.d_model} is not divisible by {count(n_heads, 'head')}."
@@ -471,7 +471,7 @@ def steps(forward_pass: Pass, look: Picked):
 
 
 def _describe_entropies(forward_pass: Pass, layer: int, head: int, step) -> str:
-    """Return a sentence on the entropy with and without scaling; "" at other steps."""
+    """Return, after a space, a sentence on entropy with and without scaling; "" at other steps."""
     if step.name not in ("Raw scores", "Scaled scores", "Softmax"):
         return ""
     bits = entropy_by_scaling(forward_pass, layer, head)

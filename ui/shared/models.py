@@ -62,7 +62,7 @@ def best_reader(model_name: str) -> tuple[int, int]:
 
 
 def n_texts(model_name: str) -> int:
-    """Return the number of held-out texts to measure a model on: 256, or fewer if slow."""
+    """Return how many held-out texts to measure a model on: 256, or fewer (16 at least) if slow."""
     opened = open_model(model_name)
     return max(16, min(TEXTS, int(WORK / (2 * opened.parameters * 20)) // 16 * 16))
 
@@ -191,7 +191,7 @@ def check_room(size: int):
 
 
 def add_model(opened: Opened) -> str:
-    """Add a model to the session, dropping the oldest if too many; return its unique name.
+    """Add a model to the session (the oldest may go); return its unique name; MemoryLimitError.
 
     An equal one is not added again.
 

@@ -40,7 +40,7 @@ from ui.studies import server
 
 
 def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callable, apply_change):
-    """Draw a multiple choice of a study's entries: pills, or a search for more than 12.
+    """Draw pills (over 12: a search); a click calls apply_change(function from ticks to ticks).
 
     Args:
         label: Label of the widget.

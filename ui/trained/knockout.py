@@ -168,7 +168,7 @@ def _format_p(p: float) -> str:
 
 
 def _draw_compensation(context: TrainedContext):
-    """Draw the later components whose contribution rises most after the ablation."""
+    """Draw a finding on compensation and, if there is any, the six components that rise most."""
     title = "Compensation"
     changes = contributions.compare_contributions(context.bench, context.cuts, context.look.mode)
     if changes.empty:
@@ -240,7 +240,7 @@ def _describe_takeover(context: TrainedContext, changes) -> tuple[bool, str]:
 
 
 def _describe_falls(changes) -> str:
-    """Return a sentence on later components that contribute less; "" if there are none.
+    """Return, after a space, a sentence on later components that contribute less; "" for none.
 
     `changes` are as in _describe_takeover().
     """

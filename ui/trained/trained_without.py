@@ -104,7 +104,7 @@ def _draw_by_distance(member: str):
 
 
 def _describe_merged(bins: list[tuple[str, list[str]]]) -> str:
-    """Return a phrase on the bins (name, distances) merged for lack of sentences; "" if none."""
+    """Return " (sparse bins merged: 6–8, …)" from (name, distances) of all bins; "" for none."""
     together = [name for name, distances in bins if len(distances) > 1]
     return f" (sparse bins merged: {', '.join(together)})" if together else ""
 

@@ -193,7 +193,7 @@ def describe_gradients(trainings) -> str:
 
 
 def describe_updates(trainings) -> str:
-    """Return a sentence on each model's last relative update size, in percent; "" for none."""
+    """Return a sentence on each model's last relative update (%, mean over seeds); "" for none."""
     phrases = []
     for arm in arms_shown(trainings):
         sizes = [

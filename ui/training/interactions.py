@@ -60,7 +60,7 @@ def draw_effects(effects, has_several_seeds, text_if_none: str):
 
 
 def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
-    """Return a sentence on the component whose removal costs most accuracy (results.effects).
+    """Return a sentence on the component whose removal costs most, a significant one if any.
 
     Args:
         effects: Table of results.effects.
@@ -118,7 +118,7 @@ def draw_interactions(interaction, has_several_seeds, text_if_none: str):
 
 
 def describe_pairs(interaction, text_if_none: str = NOTHING) -> str:
-    """Return a sentence on the pair with the largest interaction.
+    """Return a sentence on the pair with the largest interaction, among significant ones if any.
 
     Args:
         interaction: Table of results.interactions.

@@ -90,7 +90,7 @@ def download_link(
     delay: float = 0.0,
     primary: bool = False,
 ) -> None:
-    """Draw a link that downloads a file, written when it is followed; `primary`: as a button."""
+    """Draw a link to a file, written `delay` seconds after a click; `primary`: as a button."""
     kind = "ablation-download primary" if primary else "ablation-download"
     address = offer(file, write, mime, delay)
     st.html(f'<a class="{kind}" href="{address}" download>{escape(label)}</a>', width="content")

@@ -192,7 +192,7 @@ def vote(
 
 
 def find_class(context: ClassContext) -> Watched | None:
-    """Return the public view of the context's class; draw a message and return None without."""
+    """Return the class's public view; None, with a message drawn, if there is none; StoreError."""
     classes_seen = session().kept.setdefault(SEEN, set())
     try:
         now = watch(context.code)

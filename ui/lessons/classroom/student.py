@@ -262,10 +262,7 @@ def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, 
 
 
 def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
-    """Draw the controls of a prediction, and the scale where a number is asked for.
-
-    `send` gets answer, confidence and reason; `refuse` gets a message.
-    """
+    """Draw a prediction's controls, calling send(answer, confidence, reason) or refuse(message)."""
 
     def then(name: str, entry: Entry):
         send(prediction.write_answer(entry.answer), entry.sure, entry.because)
@@ -296,7 +293,7 @@ def _ask_options(asks: str, options, key: str, is_lettered: bool = False):
 
 
 def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
-    """Draw the form of a transfer question, with the confidence."""
+    """Draw a transfer question's form, calling send(index as text, confidence) or refuse(text)."""
     st.markdown(literal(question.asks))
 
     def sent():
@@ -318,7 +315,7 @@ def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], ke
 
 
 def _ask_check(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
-    """Draw the form with the eight questions of the concept check; a blank answer is None."""
+    """Draw the form of the eight check questions; it calls send(JSON), None for a blank answer."""
     st.markdown(literal(texts["check_about"]))
     items = list_check_items(value("language"))
 
@@ -336,7 +333,7 @@ def _ask_check(question: Question, send, refuse, texts: Mapping[str, str], key_s
 
 
 def _draw_answer(question: Question, own_seat: Seat, now: Watched, texts: Mapping[str, str]):
-    """Draw the result and this student's newest vote, or a transfer question's explanation."""
+    """Draw the result and newest vote, or a transfer question's explanation; none for a check."""
     if question.lesson is None:
         return
     if question.kind == CARRY:
