@@ -160,7 +160,7 @@ def draw_statistics(table):
     st.dataframe(formatted, column_config=words, hide_index=True, width="stretch", height="content")
 
 
-def _format_cell(value) -> str:
+def _format_cell(value: float) -> str:
     """Format a number: an integer with commas, others with 3 significant digits; NaN: "–"."""
     if isinstance(value, int):
         return f"{value:,}"

@@ -1,5 +1,7 @@
 """View of generated text, with attention at each generated token."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -48,7 +50,9 @@ def text(context: BlockContext):
     offer_table(side_by_side.with_side_name("Generated tokens"), lambda: table)
 
 
-def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tokens: int) -> str:
+def _describe_sampling(
+    weights_kind: str, vocabulary: Sequence[str], context_length: int, n_tokens: int
+) -> str:
     """Return sentences on the vocabulary sampled from and on the context length.
 
     `n_tokens` counts prompt and generated words.
@@ -64,7 +68,9 @@ def _describe_sampling(weights_kind: str, vocabulary, context_length: int, n_tok
     return f"{from_what}. Context: {size}. Click a generated word to see its attention."
 
 
-def _describe_token(forward_pass: Pass, vocabulary, steps, step_index: int, look: BlockLook) -> str:
+def _describe_token(
+    forward_pass: Pass, vocabulary: Sequence[str], steps, step_index: int, look: BlockLook
+) -> str:
     """Return sentences on generated token `step_index`, from 0: probabilities, context, shading."""
     step = steps[step_index]
     before = forward_pass.n_real + step_index

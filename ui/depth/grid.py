@@ -130,7 +130,7 @@ def describe_grid(results: Grid, statistic_name: str) -> str:
     )
 
 
-def _describe_ties(ends, index: int | None) -> str:
+def _describe_ties(ends: np.ndarray, index: int | None) -> str:
     """Return "; tied with 2 other variants" if so many end at the value of `index`; "" for none.
 
     `ends` has the last value of each variant.

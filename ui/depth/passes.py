@@ -1,6 +1,7 @@
 """Views of the passes: statistics, attention at three passes, and an animation of all."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import streamlit as st
@@ -60,7 +61,7 @@ def _question(context: DepthContext) -> str:
 
 def _draw_curves(
     key: str,
-    names,
+    names: Sequence[str],
     context: DepthContext,
     journeys: dict[str, Journey],
     ended: dict[str, str | None],

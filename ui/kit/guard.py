@@ -4,6 +4,7 @@ import functools
 import logging
 import re
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import streamlit as st
@@ -88,7 +89,7 @@ def show_progress():
     bar.clear()
 
 
-def showing_errors(call):
+def showing_errors(call: Callable):
     """Return the function wrapped: errors are drawn as messages, with None as result."""
 
     @functools.wraps(call)
@@ -99,12 +100,12 @@ def showing_errors(call):
     return safe
 
 
-def fragment(call, run_every: float | None = None):
+def fragment(call: Callable, run_every: float | None = None):
     """Return the function as a Streamlit fragment to call; its errors are drawn as messages."""
     return st.fragment(run_every=run_every)(showing_errors(call))
 
 
-def literal(text) -> str:
+def literal(text: object) -> str:
     """Escape any text for Markdown: marks show as themselves, and addresses are no links.
 
     https://here, www.here and a@here would be links without a mark: an invisible word joiner goes

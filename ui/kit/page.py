@@ -5,7 +5,7 @@ import gc
 import importlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -161,15 +161,15 @@ def draw_head(current: Page, *rows: list[Control], beside_title: Sequence[Contro
 
 
 def draw_sidebar(
-    groups,
+    groups: Sequence[str],
     *settings,
     on_reset: Callable,
-    folded=(),
-    without=(),
-    fixed=(),
-    carried=(),
-    notes=None,
-    draw_by_group=None,
+    folded: Sequence[str] = (),
+    without: Sequence[str] = (),
+    fixed: Sequence[str] = (),
+    carried: Sequence[str] = (),
+    notes: Mapping[str, str] | None = None,
+    draw_by_group: Mapping[str, Callable] | None = None,
     label: str = "Reset to defaults",
 ):
     """Draw groups (labels) of controls in the sidebar, and the button that resets them.
@@ -223,7 +223,7 @@ def warn(*notes: str):
         st.warning(literal(note), icon=":material/info:")
 
 
-def figure(title: str, sentence: str, weights_note: str = "", other_texts=()):
+def figure(title: str, sentence: str, weights_note: str = "", other_texts: Sequence[str] = ()):
     """Draw the text above a picture: title, finding, source of weights; `other_texts` for help.
 
     The sentence is also stored as text alternative of the next picture.

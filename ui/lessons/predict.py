@@ -82,7 +82,11 @@ def draw_confidence(texts: Mapping[str, str], key_suffix: str) -> int | None:
 
 
 def _submit(
-    lesson: Lesson, texts: Mapping[str, str], on_submit, key_suffix: str, on_refuse
+    lesson: Lesson,
+    texts: Mapping[str, str],
+    on_submit: Callable[[str, Entry], None],
+    key_suffix: str,
+    on_refuse: Callable[[str], None],
 ) -> None:
     """Pass the prediction that the controls show to `on_submit`, or refuse it (a callback)."""
     prediction = lesson.prediction
@@ -104,7 +108,7 @@ def _submit(
         on_submit(lesson.name, Entry(answer, sure, because))
 
 
-def _guess(lesson: Lesson, guess, within) -> list[float] | None:
+def _guess(lesson: Lesson, guess: float | None, within: float | None) -> list[float] | None:
     """Return [value, margin], as shares for percent, from what slider and margin show; or None."""
     return (
         None

@@ -119,7 +119,12 @@ class Chip:
 
 
 def draw_chips(
-    key: str, tokens: list[Chip], *, alt: str, selected: int | None = None, on_pick=None
+    key: str,
+    tokens: list[Chip],
+    *,
+    alt: str,
+    selected: int | None = None,
+    on_pick: Callable[[int], object] | None = None,
 ):
     """Draw tokens in a row that wraps; `on_pick(index)`, from 0, is called on a click, if any."""
 

@@ -6,6 +6,7 @@ of the others.
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,10 +87,10 @@ def draw_curves(
     names_by_colour: dict[int, str],
     *,
     x: str = "pass",
-    positions=None,
-    ends=None,
-    height=190,
-    across=4,
+    positions: Sequence[float] | None = None,
+    ends: tuple[float, float] | None = None,
+    height: int = 190,
+    across: int = 4,
 ):
     """Draw panels of lines side by side (`across` per row); their values go to the export.
 
@@ -123,7 +124,9 @@ def draw_curves(
     )
 
 
-def tidy_table(panels, names_by_colour, x_label, positions) -> pd.DataFrame:
+def tidy_table(
+    panels: list[Panel], names_by_colour: dict[int, str], x_label: str, positions: Sequence[float]
+) -> pd.DataFrame:
     """Return drawn values: meter (panel), variant, column x_label, value; low, high if any band."""
     bands = any(line.low for panel in panels for line in panel.lines)
     rows = [
@@ -155,6 +158,6 @@ def _panel_data(panel: Panel) -> dict:
     return {**panel.__dict__, "lines": lines, "marks": marks}
 
 
-def _finite_or_none(values) -> list:
+def _finite_or_none(values: Sequence[float]) -> list:
     """Return values with None for those that are not finite."""
     return [value if math.isfinite(value) else None for value in values]

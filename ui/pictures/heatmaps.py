@@ -5,6 +5,7 @@ row, column).
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -94,15 +95,15 @@ EXACT_UP_TO = 20_000
 
 def pack(
     matrices,
-    rows,
-    columns=None,
+    rows: Sequence[str],
+    columns: Sequence[str] | None = None,
     *,
-    titles=None,
-    quantity="",
-    alt="",
-    diverging=False,
-    log=False,
-    height=430,
+    titles: Sequence[str] | None = None,
+    quantity: str = "",
+    alt: str = "",
+    diverging: bool = False,
+    log: bool = False,
+    height: int = 430,
     twin=None,
     **options,
 ) -> bytes:
@@ -170,7 +171,7 @@ def _join_values(cells, twin, log: bool):
     )
 
 
-def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
+def _scale(cells: torch.Tensor, diverging: bool, log: bool) -> tuple[float, float, list[bool]]:
     """Return (low, high) of the colour scale, and [whether cells lie below, above].
 
     The cells are logarithms already if `log`; without a finite one both are 0, or −1 and 1.
@@ -203,7 +204,9 @@ def _scale(cells, diverging: bool, log: bool) -> tuple[float, float, list[bool]]
     )
 
 
-def _encode_cells(cells, blank, low: float, high: float, in_steps: bool) -> bytes:
+def _encode_cells(
+    cells: torch.Tensor, blank: torch.Tensor, low: float, high: float, in_steps: bool
+) -> bytes:
     """Return cells as float32 bytes; if `in_steps` as uint16: 65,534 steps, 65,535 for blank."""
     if not in_steps:
         return cells.numpy().astype("<f4").tobytes()
@@ -226,8 +229,8 @@ def in_one_frame(matrices, size: int) -> torch.Tensor:
 def draw_heatmaps(
     key: str,
     matrices,
-    rows,
-    columns=None,
+    rows: Sequence[str],
+    columns: Sequence[str] | None = None,
     *,
     on_pick=None,
     exported=None,
@@ -323,7 +326,9 @@ class Frames:
     grows: bool = False  # whether more are to come: then it waits for them at the last one
 
 
-def draw_animation(key: str, matrices, rows, columns, frames: Frames, **options):
+def draw_animation(
+    key: str, matrices, rows: Sequence[str], columns: Sequence[str], frames: Frames, **options
+):
     """Draw an animation of matrices (moments, panels, rows, columns); offer all for export."""
     cells = _to_tensor(matrices)
     titles = [
@@ -343,7 +348,7 @@ def draw_animation(key: str, matrices, rows, columns, frames: Frames, **options)
     _grid(key=key, data=data)
 
 
-def draw_attention_lines(key: str, weights, tokens, **options):
+def draw_attention_lines(key: str, weights, tokens: Sequence[str], **options):
     """Draw one attention pattern (T, T) as lines from queries to keys; offer it for export."""
     options["alt"] = side_by_side.with_side_name(options["alt"])
     offer_table(options["alt"].rstrip("."), MatrixTable(torch.as_tensor(weights)[None], tokens))

@@ -346,7 +346,7 @@ def draw_noise(summary):
         caption(NOISE)
 
 
-def format_margin(summary) -> str:
+def format_margin(summary: pd.DataFrame) -> str:
     """Format the margin of a summary table, that of its first row: "±2 points"."""
     return sentences.format_margin(summary.margin.iloc[0])
 
@@ -378,7 +378,7 @@ def format_spans(values, lows, highs, several: bool) -> list[str]:
     return [format_span(*bounds, several, decimals) for bounds in zip(values, lows, highs)]
 
 
-def format_span(value, low, high, several: bool, decimals: int = 1) -> str:
+def format_span(value: float, low: float, high: float, several: bool, decimals: int = 1) -> str:
     """Format a share in percent (no sign), with its interval if `several` seeds; NaN: "–"."""
     if math.isnan(value):
         return "–"

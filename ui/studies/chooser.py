@@ -2,6 +2,7 @@
 
 import io
 import time
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -83,7 +84,7 @@ def can_write(store: Store) -> bool:
     return may_write() and (store is None or store.writable)
 
 
-def _stop_or_resume(call, study_id: int):
+def _stop_or_resume(call: Callable[[int], object], study_id: int):
     """Call a function of a study's id, unless in a double click's second press (a callback)."""
     remembered = session().kept
     now = time.monotonic()
@@ -93,7 +94,7 @@ def _stop_or_resume(call, study_id: int):
         _change_store(call, study_id)
 
 
-def _change_store(call, *args):
+def _change_store(call: Callable, *args):
     """Call a function that changes the store; without the right or on failure show a toast."""
     if not may_write():
         st.toast(REASON, icon=":material/block:", duration="long")

@@ -1,6 +1,6 @@
 """Dialog in which a new study is written and started."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -39,7 +39,15 @@ from ui.kit.store import bind, change, session
 from ui.studies import server
 
 
-def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callable, apply_change):
+def _draw_boxes(
+    label: str,
+    name: str,
+    chosen: Sequence[str],
+    offered: Sequence[str],
+    label_of: Callable[[str], str],
+    replace_entries: Callable,
+    apply_change: Callable,
+):
     """Draw pills (over 12: a search); a click calls apply_change(function from ticks to ticks).
 
     Args:
@@ -58,7 +66,7 @@ def _draw_boxes(label, name, chosen, offered, label_of, replace_entries: Callabl
         st.pills(label, offered, selection_mode="multi", format_func=label_of, **bound)
 
 
-def _split_ablations(changes) -> tuple[list[str], list[str]]:
+def _split_ablations(changes: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split variants' texts (as in links) into those offered as ablations, and the others."""
     return [text for text in changes if text in PARTS], [
         text for text in changes if text not in PARTS

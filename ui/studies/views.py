@@ -1,7 +1,7 @@
 """Views of a study. They read only the store, wherever the study is trained."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -55,7 +55,7 @@ def choose_several(
     look: StudyLook,
     name: str,
     offered: list[str],
-    usual=(),
+    usual: Sequence[str] = (),
     none: str = "",
     draw: Callable = st.multiselect,
     **words,
@@ -364,7 +364,7 @@ def matrix(context: StudyContext):
             st.caption(literal(describe_cell(line)))
 
 
-def count_verdicts(summary) -> str:
+def count_verdicts(summary: pd.DataFrame) -> str:
     """Return a sentence on how many comparisons have each verdict, and margins in points."""
     rows = list(summary[~summary.variant.isin([BASELINE, *NULL_ARMS])].itertuples())
     counts = Counter(verdict_of(row) for row in rows)

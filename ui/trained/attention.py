@@ -1,5 +1,7 @@
 """Views of attention in the model's prompt; most are those of the page "One block"."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 import torch
 
@@ -90,7 +92,7 @@ def layers(context: TrainedContext):
     )
 
 
-def _describe_rollout(context: TrainedContext, rolled) -> str:
+def _describe_rollout(context: TrainedContext, rolled: Sequence[torch.Tensor]) -> str:
     """Return a sentence on the largest rollout source of the selected token."""
     label = context.full_pass.labels[context.after]
     row = rolled[-1][context.after].clone()

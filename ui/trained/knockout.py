@@ -204,7 +204,7 @@ def _draw_compensation(context: TrainedContext):
     )
 
 
-def _describe_takeover(context: TrainedContext, changes) -> tuple[bool, str]:
+def _describe_takeover(context: TrainedContext, changes: pd.DataFrame) -> tuple[bool, str]:
     """Return whether a later component compensates, significantly, and a sentence on it.
 
     `changes` has name, before, after, change, low and high, the largest rise first.
@@ -239,7 +239,7 @@ def _describe_takeover(context: TrainedContext, changes) -> tuple[bool, str]:
     return True, sentence
 
 
-def _describe_falls(changes) -> str:
+def _describe_falls(changes: pd.DataFrame) -> str:
     """Return, after a space, a sentence on later components that contribute less; "" for none.
 
     `changes` are as in _describe_takeover().

@@ -150,7 +150,7 @@ def _choose_token(context: TrainedContext) -> Control:
     return choice("After", "token", context.after + 1, numbers, words)
 
 
-def _draw_text(context: TrainedContext, after: int, name, cuts: tuple[Cut, ...]):
+def _draw_text(context: TrainedContext, after: int, name: str, cuts: tuple[Cut, ...]):
     """Draw text generated behind token `after`, from 0, word by word; a click shows attention.
 
     `cuts` are ablated; () for the full model.

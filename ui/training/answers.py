@@ -206,7 +206,7 @@ def answers(context: TrainingContext):
     offer_table("answers", lambda: _answer_table(readings, words, tokens, targets))
 
 
-def _split_lines(vocabulary: Sequence[str], token_ids) -> list[list[int]]:
+def _split_lines(vocabulary: Sequence[str], token_ids: torch.Tensor) -> list[list[int]]:
     """Split the indices of token ids, from 0, into lists: one per line that fits on the page."""
     lines: list[list[int]] = [[]]
     used = 0
@@ -220,7 +220,7 @@ def _split_lines(vocabulary: Sequence[str], token_ids) -> list[list[int]]:
     return lines
 
 
-def _line_html(vocabulary, token_ids, targets, readings, indices) -> str:
+def _line_html(vocabulary, token_ids, targets, readings, indices: Sequence[int]) -> str:
     """Return these indices (from 0) as an HTML table: input, target, each model's answers.
 
     `readings` has them by arm.
@@ -246,7 +246,7 @@ def _line_html(vocabulary, token_ids, targets, readings, indices) -> str:
     return f"<table class='answers' style='{style}'>{''.join(shown_rows)}</table>"
 
 
-def _cell_html(text, style="") -> str:
+def _cell_html(text: str, style: str = "") -> str:
     """Return an HTML table cell."""
     return f"<td style='{CELL}{style}'>{html.escape(shorten_token(text))}</td>"
 

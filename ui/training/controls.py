@@ -92,19 +92,19 @@ def task_row(training) -> list[Control]:
     return [control_of(training, "task"), html_control(about)]
 
 
-def _start_selected_experiment(kinds):
+def _start_selected_experiment(kinds: tuple[type, ...]):
     """Start the preset that is selected in the menu, if one is (a callback)."""
     if st.session_state.experiments:
         _start_experiment(st.session_state.experiments, kinds)
 
 
-def _start_experiment(preset: str, kinds):
+def _start_experiment(preset: str, kinds: tuple[type, ...]):
     """Set the preset's settings, with which the next run starts training (a callback)."""
     reset(*kinds, **showcase[preset])
     change(begin=True, trained="learning")
 
 
-def draw_preset_cards(kinds):
+def draw_preset_cards(kinds: tuple[type, ...]):
     """Draw a card for each preset; a click starts it."""
     st.markdown(
         "**Press Start** to train the baseline and the variants chosen under “Compare with”, on"
@@ -134,7 +134,7 @@ def draw_live_view(
     fragment(_draw_view, run_every=jobs.TICK if trainings.going else None)(planned, look)
 
 
-def _draw_view(planned: Plan, look):
+def _draw_view(planned: Plan, look: TrainingLook):
     """Draw the open view with the current results (a fragment)."""
     # Looked up anew: what a fragment is handed is kept for as long as somebody's page is open.
     trainings = select_trainings(planned)
@@ -149,7 +149,7 @@ def _draw_view(planned: Plan, look):
 ANEW = "Retrain here"
 
 
-def draw_training_bar(planned: Plan, kinds):
+def draw_training_bar(planned: Plan, kinds: tuple[type, ...]):
     """Draw start, stop and progress, refreshed while the job runs; `kinds`: classes of settings."""
     trainings = jobs.last_trainings()
     going = bool(trainings) and trainings.going
@@ -162,7 +162,7 @@ def draw_training_bar(planned: Plan, kinds):
             _draw_training_bar(planned, kinds, going)
 
 
-def _draw_training_bar(planned: Plan, kinds, was_going):
+def _draw_training_bar(planned: Plan, kinds: tuple[type, ...], was_going: bool):
     """Draw the training's buttons and state once; rerun the page when it has begun or ended."""
     trainings = jobs.last_trainings()
     if trainings:
@@ -241,7 +241,12 @@ def _draw_training_bar(planned: Plan, kinds, was_going):
         st.error(literal(why), icon=":material/timer_off:")
 
 
-def _describe_status(planned: Plan, trainings, is_planned, finished_trainings) -> str:
+def _describe_status(
+    planned: Plan,
+    trainings: StartedTrainings | None,
+    is_planned: bool,
+    finished_trainings: FinishedTrainings | None,
+) -> str:
     """Return text on the training: its state, "Already trained", or the planned one's cost.
 
     `is_planned`: whether `trainings` are of the plan.

@@ -39,7 +39,7 @@ def together(context: TrainingContext):
     draw_interactions(results.interactions(runs, plan), several, nothing)
 
 
-def draw_effects(effects, has_several_seeds, text_if_none: str):
+def draw_effects(effects, has_several_seeds: bool, text_if_none: str):
     """Draw the table of each component's leave-one-out and add-one-back effect (in points).
 
     `text_if_none` is the finding if no two models can be compared.
@@ -90,7 +90,7 @@ def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
     )
 
 
-def draw_interactions(interaction, has_several_seeds, text_if_none: str):
+def draw_interactions(interaction, has_several_seeds: bool, text_if_none: str):
     """Draw the table of pairwise interactions; `text_if_none` if none can be measured."""
     figure("Interactions", describe_pairs(interaction, text_if_none))
     rows = pd.DataFrame(

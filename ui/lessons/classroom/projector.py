@@ -1,6 +1,6 @@
 """Projector view: question, number of answers, later their distribution. No names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
@@ -132,7 +132,7 @@ def _render_premise(question: Question) -> str:
     return f'<p class="premise">{escape(fill_in(question.lesson.question, question.lesson))}</p>'
 
 
-def render_reasons(reasons, texts: Mapping[str, str]) -> str:
+def render_reasons(reasons: Sequence[str], texts: Mapping[str, str]) -> str:
     """Return the reasons that the teacher has picked as HTML; "" without any."""
     title = f'<div class="soft">{escape(texts["class_reasons"])}</div>' if reasons else ""
     return title + "".join(f'<div class="reason">{escape(reason)}</div>' for reason in reasons)

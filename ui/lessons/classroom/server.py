@@ -4,7 +4,7 @@ import functools
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -264,7 +264,7 @@ def has_letters(question: Question) -> bool:
     )
 
 
-def draw_reasons(reasons, texts: Mapping[str, str]) -> None:
+def draw_reasons(reasons: Sequence[str], texts: Mapping[str, str]) -> None:
     """Draw the reasons (texts) that the teacher has picked, with a title; nothing without any."""
     if reasons:
         st.markdown(f"**{literal(texts['class_reasons'])}**")

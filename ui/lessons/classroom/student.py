@@ -1,6 +1,6 @@
 """Student view: join by code, predict, vote; without a code, join or start a class."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -261,7 +261,13 @@ def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, 
     )
 
 
-def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
+def _ask_prediction(
+    question: Question,
+    send: Callable[..., None],
+    refuse: Callable[[str], None],
+    texts: Mapping[str, str],
+    key_suffix: str,
+):
     """Draw a prediction's controls, calling send(answer, confidence, reason) or refuse(message)."""
 
     def then(name: str, entry: Entry):
@@ -276,7 +282,7 @@ def _ask_prediction(question: Question, send, refuse, texts: Mapping[str, str], 
         draw_svg("sketches", lesson_svg(question.lesson, texts, answer))
 
 
-def _ask_options(asks: str, options, key: str, is_lettered: bool = False):
+def _ask_options(asks: str, options: Sequence[str], key: str, is_lettered: bool = False):
     """Draw radio buttons for options, labelled A, B, … if `is_lettered`; the index is at `key`.
 
     The state has None before a choice; nothing is returned.
@@ -292,7 +298,13 @@ def _ask_options(asks: str, options, key: str, is_lettered: bool = False):
     )
 
 
-def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
+def _ask_transfer(
+    question: Question,
+    send: Callable[..., None],
+    refuse: Callable[[str], None],
+    texts: Mapping[str, str],
+    key_suffix: str,
+):
     """Draw a transfer question's form, calling send(index as text, confidence) or refuse(text)."""
     st.markdown(literal(question.asks))
 
@@ -314,7 +326,13 @@ def _ask_transfer(question: Question, send, refuse, texts: Mapping[str, str], ke
         )
 
 
-def _ask_check(question: Question, send, refuse, texts: Mapping[str, str], key_suffix: str):
+def _ask_check(
+    question: Question,
+    send: Callable[..., None],
+    refuse: Callable[[str], None],
+    texts: Mapping[str, str],
+    key_suffix: str,
+):
     """Draw the form of the eight check questions; it calls send(JSON), None for a blank answer."""
     st.markdown(literal(texts["check_about"]))
     items = list_check_items(value("language"))

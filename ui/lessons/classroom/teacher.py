@@ -1,6 +1,6 @@
 """Teacher view: asks, closes, discusses and reveals questions, and exports the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -227,7 +227,9 @@ def _draw_next(context: ClassContext, token: str, now: TeacherView):
     )
 
 
-def _draw_next_step(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = ""):
+def _draw_next_step(
+    text_key: str, icon: str, step: Callable[[], object], texts: Mapping[str, str], key: str = ""
+):
     """Draw the button of the next step, step(), which the space bar presses, too.
 
     Its label is texts[text_key].
@@ -235,7 +237,14 @@ def _draw_next_step(text_key: str, icon: str, step, texts: Mapping[str, str], ke
     _draw_button(text_key, icon, step, texts, key=key, type="primary", shortcut="Space")
 
 
-def _draw_button(text_key: str, icon: str, step, texts: Mapping[str, str], key: str = "", **look):
+def _draw_button(
+    text_key: str,
+    icon: str,
+    step: Callable[[], object],
+    texts: Mapping[str, str],
+    key: str = "",
+    **look,
+):
     """Draw a button labelled texts[text_key] that calls step(); look: options of st.button."""
     st.button(
         texts[text_key],
@@ -284,7 +293,7 @@ def _pick(token: str, now: TeacherView, reason_id: int, key: str):
     _take_step(lambda: classroom().pick(token, picked))
 
 
-def _take_step(step):
+def _take_step(step: Callable[[], object]):
     """Call step(); store why it failed for the next run. Return whether it succeeded."""
     try:
         step()
