@@ -208,10 +208,7 @@ class _Reader:
             return Machine()
 
     def read_seeds(self) -> list[int]:
-        """Read the seeds: a list, n for 0 to n − 1, or looks "5, 10" for 0 to 9; else [0].
-
-        A problem is noted for others.
-        """
+        """Read the seeds: a list, n for 0 to n − 1, looks "5, 10" for 0 to 9; else [0], noted."""
         value = self.document.get("seeds", 5)
         looks = read_looks(value)
         if looks:
@@ -257,10 +254,7 @@ class _Reader:
         return value is True
 
     def read_equal(self) -> str:
-        """Read what is equal for all models, a key of core.train.match; "nothing" if invalid.
-
-        A problem is noted then.
-        """
+        """Read what is equal for all models (core.train.match); "nothing", noted, if invalid."""
         try:
             value: str = Trial.settings()["match"].check(
                 "equal", self.document.get("equal", "nothing")

@@ -129,10 +129,7 @@ _seconds = lru_cache(maxsize=4096)(
 
 @lru_cache(maxsize=4096)
 def read_settings(spec: str) -> tuple[Config, Training]:
-    """Read config and training from a stored run's spec (JSON); ConfigError for a newer format.
-
-    Also for a field or value that this version does not have.
-    """
+    """Read config and training from a spec (JSON); ConfigError for a newer format or setting."""
     values = json.loads(spec)
     if values["format"] != FORMAT:
         raise ConfigError(
@@ -187,10 +184,7 @@ class TaskSetup:
     only: Any = None
 
     def among(self, variants: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Return the variants trained on this task, all if it names none; baseline not added.
-
-        ConfigError for an unknown name.
-        """
+        """Return this task's variants, all if it names none, no baseline; ConfigError if wrong."""
         names = list(variants) if self.only is None else self.only
         if not isinstance(names, list):
             raise ConfigError(
@@ -214,10 +208,7 @@ class TaskSetup:
         )
 
     def training(self, changes: dict[str, Any]) -> Training:
-        """Return the training on this task with changes; model settings among them are ignored.
-
-        Raises ConfigError.
-        """
+        """Return the training on this task with changes (the model's are ignored); ConfigError."""
         merged = self.changes | changes
         return Training(
             task=self.task, **{name: merged[name] for name in TRAINING if name in merged}

@@ -84,7 +84,7 @@ def is_sparse(table: pd.DataFrame) -> bool:
 
 
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
-    """Return a summary's variants as one task `title`, each named "variant: task".
+    """Return a summary's variants, no baselines, as one task `title`, named "variant: task".
 
     A further column, cell, has the original (task, variant). Baselines and null arms are left out.
     """

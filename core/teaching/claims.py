@@ -212,7 +212,7 @@ def format_result(result: Judged, entry: Claim) -> str:
 
 
 def describe(result: Judged, entry: Claim) -> str:
-    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: replicates here (…)." + groups."""
+    """Describe a result: "62.1 points (51.0 to 73.2), 10 seeds: … (reason)."; also two groups."""
     if math.isnan(result.interval.low):
         reason = "there is no interval"
     else:
@@ -600,7 +600,7 @@ def share_of_removable_heads(
 
 
 def attention_to_first_token(transformer: Transformer, tokens: torch.Tensor) -> float:
-    """Return the mean attention weight on the first token, over heads, layers and queries.
+    """Return the mean attention on the first token over heads, layers and words from the 4th on.
 
     Padding and queries among the first FIRST tokens do not count.
     """

@@ -559,7 +559,7 @@ class Classroom:
     def read_own_votes(
         self, connection: Connection, room: Room, key: str
     ) -> dict[tuple[str, int], Vote]:
-        """Return (question, round from 1) -> vote; ClassError if unknown. Call with (code, key)."""
+        """Return (question, round) -> vote; ClassError without a seat. Call with (code, key)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -658,7 +658,7 @@ class Classroom:
     def open(
         self, connection: Connection, room: Room, question: str, seconds: float | None = None
     ) -> None:
-        """Ask a new question, closing the one before. Call with (token, question, seconds).
+        """Ask a question not asked before, closing the last. Call with (token, question, seconds).
 
         ClassError if it was asked before. It may be one that was not planned.
 

@@ -116,10 +116,7 @@ class Cluster(WorkerPool):
             self._client.close(timeout=ANSWER)
 
     def refresh_workers(self) -> str:
-        """Ask the scheduler, at most once a second, for workers; return why none can train, or "".
-
-        Raises ClusterLostError where the scheduler has not answered for too long.
-        """
+        """Ask the scheduler each second; return why none can train, or ""; ClusterLostError."""
         if time.monotonic() >= self._next_look:
             self._absent = self._update_members()
             self._next_look = time.monotonic() + LOOK

@@ -269,7 +269,7 @@ def _describe_sqlite(error: BaseException | None) -> tuple[type[StoreError], str
 
 
 def _describe_postgresql(error: exc.DBAPIError) -> tuple[type[StoreError], str, str]:
-    """Return (class of store error, what happened, why in the server's words)."""
+    """Return (class of StoreError, how "The store …" ends, why in the server's words)."""
     state = getattr(error.orig, "sqlstate", None) or ""
     first = str(error.orig).strip().splitlines()[:1]
     why = first[0] if first else type(error.orig).__name__
