@@ -7,7 +7,7 @@ import streamlit as st
 
 from core.checkpoints import CheckpointError
 from core.model.generate import Sampling
-from core.model.knockout import read_cuts
+from core.model.knockout import Cut, read_cuts
 from core.model.text import shorten_token
 from ui.kit import side_by_side, takeaway
 from ui.kit.page import draw_head, draw_notice, draw_sidebar, figure, page
@@ -68,7 +68,7 @@ def _describe_task(context: TrainedContext) -> str:
     )
 
 
-def _draw_view(context: TrainedContext, cuts):
+def _draw_view(context: TrainedContext, cuts: tuple[Cut, ...]):
     """Draw the open view with its selector, next to the block diagram where it fits."""
     look = context.look
     if look.taken in DRAWN:

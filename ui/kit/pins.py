@@ -43,7 +43,7 @@ def variant_controls(
     on_new: Callable[[str], None] = lambda text: None,
     is_possible: Callable[[str, Config], bool] | None = None,
 ) -> list[Control]:
-    """Return "Compare with": a menu of variants; pin buttons, too, without `is_possible`.
+    """Return the menu "Compare with"; without `is_possible` pin buttons, too; on_new(text).
 
     Args:
         config: Current settings.

@@ -62,7 +62,7 @@ def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
 
 @st.cache_data(max_entries=20, show_spinner=False)
 def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | None:
-    """Return a study's LookStanding, cached; None if all seeds are compared in a single look."""
+    """Return a study's LookStanding, cached by `stamp`; None for a single look or if unreadable."""
     return find_look(_store, study_id)
 
 

@@ -60,7 +60,7 @@ def choose_several(
     draw: Callable = st.multiselect,
     **words,
 ) -> list[str]:
-    """Draw a multiple choice bound to a setting; return its names, or `usual` if it has none.
+    """Draw a multiple choice bound to a setting; return its names, else `usual`; [] for `none`.
 
     Args:
         look: View settings of the page.

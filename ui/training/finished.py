@@ -157,10 +157,7 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
 
 
 def verdict_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
-    """Return the verdicts for export: label -> (file name, function that writes the file).
-
-    {} without two models to compare.
-    """
+    """Return the verdicts: label -> (file name, function that writes it); {} for one model."""
     if trainings is None or len(trainings.plan.arms) < 2:
         return {}
     return {"Verdicts (JSON)": ("training_verdicts.json", partial(_write_verdicts, trainings))}

@@ -40,10 +40,7 @@ def together(context: TrainingContext):
 
 
 def draw_effects(effects, has_several_seeds: bool, text_if_none: str):
-    """Draw the table of each component's leave-one-out and add-one-back effect (in points).
-
-    `text_if_none` is the finding if no two models can be compared.
-    """
+    """Draw leave-one-out and add-one-back effects, headed by `text_if_none` if none is measured."""
     figure("Leave-one-out and add-one-back", describe_largest_effect(effects, text_if_none))
     rows = pd.DataFrame(
         {
@@ -91,7 +88,7 @@ def describe_largest_effect(effects, text_if_none: str = NOTHING) -> str:
 
 
 def draw_interactions(interaction, has_several_seeds: bool, text_if_none: str):
-    """Draw the table of pairwise interactions; `text_if_none` if none can be measured."""
+    """Draw the table of pairwise interactions, headed by `text_if_none` if none is measured."""
     figure("Interactions", describe_pairs(interaction, text_if_none))
     rows = pd.DataFrame(
         {
