@@ -97,10 +97,7 @@ class Runner:
             self.stop()
 
     def _add_next_looks(self) -> bool:
-        """Queue the runs of these studies' next looks; return whether there are any.
-
-        True also where a busy store does not tell.
-        """
+        """Queue the studies' next looks' runs; return whether any, True if the store is busy."""
         try:
             new = [study for study in self.studies if add_next_look(self.store, study)]
         except BusyError:

@@ -76,10 +76,7 @@ def read_check(text: str) -> list[int | None]:
 
 
 def score(text: str) -> float:
-    """Return the share of right answers in a line of write_check(); unanswered ones are wrong.
-
-    Raises ValueError.
-    """
+    """Return the share right in a line of write_check(), blanks being wrong; else ValueError."""
     return fmean(answer == item.right for item, answer in zip(list_check_items(), read_check(text)))
 
 

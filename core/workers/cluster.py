@@ -116,7 +116,7 @@ class Cluster(WorkerPool):
             self._client.close(timeout=ANSWER)
 
     def refresh_workers(self) -> str:
-        """Ask the scheduler each second; return why none can train, or ""; ClusterLostError."""
+        """Ask the scheduler unless just asked; return why none trains, or ""; ClusterLostError."""
         if time.monotonic() >= self._next_look:
             self._absent = self._update_members()
             self._next_look = time.monotonic() + LOOK

@@ -357,10 +357,7 @@ _given: dict[str, dict[str, Any]] = {}
 
 @functools.cache
 def read_lesson(name: str, language: str = ENGLISH) -> Lesson:
-    """Return a lesson of the menu in a language, or in English where that lacks it.
-
-    Raises LessonError.
-    """
+    """Return a lesson of the menu in a language, else in English; LessonError if it is damaged."""
     own_language = language if has_lesson(language, name) else ENGLISH
     return build_lesson(name, translate_lesson(own_language, name, _given[name]), own_language)
 

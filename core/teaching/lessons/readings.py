@@ -500,10 +500,7 @@ def without_head(params: Params) -> Measured:
     takes=["text", "word", "temperature"],
 )
 def next_word(params: Params) -> Measured:
-    """Return the shipped model's probability of params' word after text at temperature.
-
-    ConfigError for an unknown word.
-    """
+    """Return the shipped model's probability of a word after a text; ConfigError if unknown."""
     bench = shipped_bench()
     vocabulary = bench.model.vocabulary
     word = params.get("word", "")
