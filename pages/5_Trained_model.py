@@ -69,7 +69,7 @@ def _describe_task(context: TrainedContext) -> str:
 
 
 def _draw_view(context: TrainedContext, cuts: tuple[Cut, ...]):
-    """Draw the open view with its selector, next to the block diagram where it fits."""
+    """Draw the open view with its selector; attention and steps stand next to the block diagram."""
     look = context.look
     if look.taken in DRAWN:
         picture, view = drawing.columns_with_diagram()

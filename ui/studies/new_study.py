@@ -295,10 +295,7 @@ def _cells(study: Study) -> set[tuple[str, str]]:
 
 
 def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
-    """Apply a change of the form to the draft (a callback).
-
-    If variants or axes become others than the template's, its question is deleted.
-    """
+    """Apply a form's change to the draft; new variants drop a template's question (a callback)."""
     before = read_ticks(draft.text)
     if before is None:
         return

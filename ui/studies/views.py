@@ -109,7 +109,7 @@ def _escape(name: str) -> str:
     ),
 )
 def curves(context: StudyContext):
-    """Draw learning curves of one task: baseline and up to four variants of the study."""
+    """Draw a task's learning curves: baseline, up to four variants; a note for a built-in study."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -175,7 +175,7 @@ FROM_STORE = [name for name in COLUMNS if name != "accuracy"]
     help="all runs with state, result, device and versions; filter and open them.",
 )
 def runs(context: StudyContext):
-    """Draw the table of all runs with filters, and a link to the selected run."""
+    """Draw all runs with filters and a link to the selected one; a note for a built-in study."""
     if context.store is None:
         st.caption(NOT_STORED)
         return
@@ -252,7 +252,7 @@ def _draw_run_link(context: StudyContext, picked):
     help="this study and another one, cell by cell, on the seeds they share.",
 )
 def compare(context: StudyContext):
-    """Draw the table that compares this study with another, cell by cell."""
+    """Draw a comparison of two stored studies, cell by cell; a note if there are not two."""
     if context.store is None:
         st.caption(NOT_STORED)
         return

@@ -69,7 +69,7 @@ def draw_sequence_list(context: TrainingContext):
     "attention", label="Attention", help="attention before training and now, on one sequence."
 )
 def attention(context: TrainingContext):
-    """Draw each model's attention on one sequence, before training and now."""
+    """Draw each model's attention on a sequence, before training and now, if there are weights."""
     if warn_without_models(context):
         return
     look = context.look
@@ -177,7 +177,7 @@ WRONG = "background:rgba(213,94,0,.28);font-weight:600"
 
 @view.register("answers", label="Answers", help="predictions of all models on one sequence.")
 def answers(context: TrainingContext):
-    """Draw each model's predictions on one sequence, right and wrong ones coloured."""
+    """Draw each model's predictions on a sequence, right and wrong coloured, if it has weights."""
     if warn_without_models(context):
         return
     trainings = context.trainings
