@@ -207,7 +207,7 @@ class WorkerPool:
     # What a pool may do in its own way
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk (in subclasses); return its future [(state, new rows), …], pickled.
+        """Submit a chunk; return the future of its pickled [(state, new rows), …]; for subclasses.
 
         Raises CancelledError without workers.
         """
