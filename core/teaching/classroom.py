@@ -470,7 +470,10 @@ class Classroom:
     def _join(
         self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool
     ) -> None:
-        """Give a new student a seat, or rename a known one unless ""; `key` is the key's hash."""
+        """Seat a new student, or rename a known one unless ""; ClassError if full or unknown.
+
+        `key` is the hash of the student's key.
+        """
         is_own = and_(seats.c.room == room.id, seats.c.key == key)
         if not is_new:
             _find_seat(connection, room, key)

@@ -126,7 +126,7 @@ class DepthContext:
         return journeys
 
     def travel(self, config: Config, cells_to_play: int = 0) -> Journey:
-        """Compute the journey of a config's tokens through all passes, with these settings.
+        """Compute the journey of the page's tokens through a config's passes, with these settings.
 
         It is not cached. Rounding is not checked while a slider moves.
 

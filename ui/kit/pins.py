@@ -109,9 +109,9 @@ def _toggle_text(on_new: Callable[[str], None], text: str, is_on: bool):
 
 
 def _set_compared(on_new: Callable[[str], None], texts: list[str]):
-    """Compare exactly these variants (texts as in links), or show a toast for too many.
+    """Compare these variants (texts as in links); tell on_new the added one, or "" below two.
 
-    A callback. `on_new` gets the last added one, or "" if one or none is left.
+    A callback. Too many are refused with a toast.
     """
     pins = current_pins()
     if len(texts) > MOST:

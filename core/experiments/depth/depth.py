@@ -343,7 +343,7 @@ class _Watch:
                 self.patterns[layer + 1] = x[0].float().cpu()
 
     def record_stream(self, x: torch.Tensor) -> None:
-        """Store the stream (1, T, D) that enters the next pass; measure if many wait."""
+        """Store the stream (1, T, D) of the next pass without its padding; measure if many wait."""
         x = x[0, : self.n_real]
         self._streams.append(x)
         if self._passes in self.shown:

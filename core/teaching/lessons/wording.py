@@ -65,7 +65,7 @@ def _add_unit(unit: str, text: str, words: Words) -> str:
 
 
 def _format_plain(value: float, unit: str, words: Words) -> str:
-    """Format a number without its unit in the language's separators; shares × 100.
+    """Format a number without its unit, in the language's separators; percent and points × 100.
 
     Points have 1 decimal, counts none.
     """

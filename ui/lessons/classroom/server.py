@@ -217,9 +217,9 @@ def describe_time_left(now: Watched, texts: Mapping[str, str]) -> str:
 
 
 def count_votes(question: Question, now: Watched, is_revealed: bool) -> list[Count]:
-    """Count each round's votes by answer; right ones marked once revealed; [] without votes.
+    """Count each round's votes by answer; right ones marked once revealed.
 
-    Once revealed, an unanswered question has counts of 0.
+    Before it is revealed, a question without votes has no counts; then it has counts of 0.
     """
     votes = {round: counts for round, counts in (now.distribution or {}).items() if counts}
     if is_revealed and not votes:
