@@ -79,11 +79,9 @@ def test_attention_steps_match_hand_computation(block_pass):
         step.name: step.matrix.double().numpy()
         for step in attention.list_head_steps(block_pass, 0, head)
     }
-    assert (
-        len(attention.list_head_steps(block_pass, 0, head))
-        == 10
-        == BlockLook.settings()["step"].high
-    )
+    n_steps = len(attention.list_head_steps(block_pass, 0, head))
+    assert n_steps == 10 + c.gate
+    assert BlockLook.settings()["step"].high == 11  # with a gate
     raw = steps["Queries"] @ steps["Keys"].T
     np.testing.assert_allclose(steps["Raw scores"], raw, atol=1e-4)
     if c.position != "alibi":

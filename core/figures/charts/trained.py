@@ -75,7 +75,7 @@ def ranking(title: str) -> AltairChart:
 
 @as_vega_lite
 def with_and_without(title: str, decades: int = 0) -> AltairChart:
-    """Draw value, low, high by label and how, reference line; `decades` of log axis, 0: linear.
+    """Draw points with interval: columns label, how, value, low, high, seeds, p, reference.
 
     One for each part (label) and `how`, in the given order; reference: of the baseline. The axis is
     logarithmic over `decades` from 1 on, or linear if that is 0.
