@@ -238,7 +238,7 @@ class Settings:
 
     @classmethod
     def read(cls, params: dict[str, str]) -> tuple[Self, list[ConfigError]]:
-        """Return settings from a link's parameters, invalid ones replaced, and their ConfigErrors.
+        """Return settings from a link, and ConfigErrors; `instead` or the default for invalid ones.
 
         Unknown names are ignored.
         """

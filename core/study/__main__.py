@@ -86,7 +86,7 @@ EVERY = 30.0  # seconds between two lines of progress where there is no terminal
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a command line (None: sys.argv's); print errors; return the exit code."""
+    """Run a command line (None: sys.argv's); return the exit code; SystemExit if not parsed."""
     arguments_given = parser().parse_args(arguments)
     try:
         code: int = arguments_given.call(arguments_given)

@@ -275,7 +275,7 @@ def _describe_accuracy(cell: Cell) -> Document:
 
 
 def _describe_learnt(cell: Cell) -> Document:
-    """Return how many runs of a model learnt the task: count, n, share, low, high (or None)."""
+    """Return how many runs learnt the task: count and n; share, low, high (None if n is 0)."""
     learnt = int(cell["learnt"])
     n = int(cell["seeds"])
     share, low, high = wilson(learnt, n)

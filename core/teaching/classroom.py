@@ -457,7 +457,7 @@ class Classroom:
         self.database.close()
 
     def join(self, code: str, nickname: str = "", key: str = "") -> str:
-        """Take a seat and return its new key, or return to the seat of `key` and rename it.
+        """Take a seat and return its key; with `key` return to its seat, renamed unless "".
 
         A given key comes back; an unknown one raises ClassError. "" keeps the nickname.
         """

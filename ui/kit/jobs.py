@@ -137,7 +137,7 @@ def describe_status(job: Job) -> str:
 
 
 def show_progress_elsewhere():
-    """Draw a training's progress on other pages, until its own page has shown the end."""
+    """Draw the last training's progress until its page has shown the end; not for that page."""
     trainings = last_trainings()
     if trainings and trainings.going:
         fragment(_show_progress, run_every=2.0)(trainings)

@@ -141,7 +141,7 @@ def format_learnt(learnt: int, n: int) -> str:
 
 
 def _describe_shares(gap: Difference, shares: Shares, corrected_for: int) -> str:
-    """Describe how many runs of the model, then of its baseline, learnt the task; and the test."""
+    """Describe how many runs learnt the task, then its baseline's; and the test, if any decides."""
     counts = f"{format_learnt(shares.learnt, shares.n)}, {shares.base_learnt} of the baseline"
     both = shares.both
     by_means = both.p < shares.p

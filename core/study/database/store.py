@@ -279,7 +279,7 @@ class Store(Connected):
         return {run: late_loss(losses, steps) for (run, steps), losses in losses_by_cell.items()}
 
     def rows(self, study: int, run_ids: list[int] | None = None) -> Sequence[StoredRow]:
-        """Return (run id, *Row) of a study's wanted runs, or those of these ids, by run and step.
+        """Return (run id, *Row) of a study's wanted runs (of these ids, if given), in its order.
 
         Rows of unfinished runs are included.
         """
