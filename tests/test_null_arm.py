@@ -34,7 +34,7 @@ def noisy(run) -> float:
     return round(0.5 + generator.normal(0, 0.05), 6)
 
 
-def test_null_arms_are_the_baseline_with_other_seeds_and_rewritten():
+def test_null_arms_repeat_the_baseline():
     study = parse(WITH_NULL)
     plain = parse(WITH_NULL.replace("null = true", ""))
     assert study.runs[: len(plain.runs)] == plain.runs

@@ -36,12 +36,14 @@ def test_reversed_model_computes_the_same_function(changes):
     reverse = copy.deepcopy(model)
     reverse_heads_and_units(reverse)
     assert any(
-        not torch.equal(one, other) for one, other in zip(model.parameters(), reverse.parameters())
+        not torch.equal(before, after)
+        for before, after in zip(model.parameters(), reverse.parameters())
     )
     torch.testing.assert_close(reverse(tokens), model(tokens), rtol=1e-10, atol=1e-10)
     reverse_heads_and_units(reverse)
     assert all(
-        torch.equal(one, other) for one, other in zip(model.parameters(), reverse.parameters())
+        torch.equal(before, after)
+        for before, after in zip(model.parameters(), reverse.parameters())
     )
 
 

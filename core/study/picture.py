@@ -25,8 +25,7 @@ from core.figures.palette import VARIANTS
 from core.figures.svg import picture
 from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED, find_verdict
 from core.settings.wording import count, fixed
-from core.study.plan import NULL_ARMS
-from core.study.summary import Line
+from core.study.summary import Line, select_variants
 from core.study.summary import lines as lines_of
 from core.study.training_link import format_address, read_query
 from core.tasks import task
@@ -88,7 +87,7 @@ def matrix_svg(
             differences are whole points.
     """
     if not intervals:
-        summary = summary[~summary.variant.isin([BASELINE, *NULL_ARMS])]
+        summary = select_variants(summary)
     height_of_row = ROW if intervals else LOW
     tasks, variants = (list(dict.fromkeys(summary[name])) for name in ("task", "variant"))
     cells: dict[tuple[str, str], Line] = {

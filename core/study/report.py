@@ -36,7 +36,7 @@ from core.study.imports import import_curves
 from core.study.picture import describe_cell, describe_rates, shown_name, verdict_of
 from core.study.plan import NULL_ARMS, StudyError
 from core.study.shipped import shipped_curves, study_of
-from core.study.summary import Line
+from core.study.summary import Line, select_variants
 from core.study.summary import lines as lines_of
 from core.study.tables import Name, list_seed_differences, made_of, summary_with_guards
 from core.study.verdict import (
@@ -148,7 +148,7 @@ def _write_report(store: Store, study: int, provenance: Made, path: str = "") ->
     margins = {name: margin_of(entry.source, name) for name in dict.fromkeys(table.task)}
     runs = store.runs(study, *ENDED, spec=False)
     mixed = describe_mixed_comparisons(table.mixed[table.variant != BASELINE])
-    compared = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
+    compared = select_variants(table)
     progress = progress_of(store, study)
     return TEMPLATES.get_template("report.html").render(
         name=entry.name,
@@ -303,7 +303,7 @@ def _build_task(
         reach: End of the scale.
     """
     base = next(line for line in lines_of(table) if line.variant == BASELINE)
-    arms = [line for line in lines_of(table) if line.variant not in (BASELINE, *NULL_ARMS)]
+    arms = list(lines_of(select_variants(table)))
     null = [line for line in lines_of(table) if line.variant in NULL_ARMS]
     facts = f"Margin {format_margin(margin)}."
     if not math.isnan(base.noise_floor):

@@ -83,12 +83,17 @@ def is_sparse(table: pd.DataFrame) -> bool:
     return 3 * len(table) < table.task.nunique() * table.variant.nunique()
 
 
+def select_variants(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary's lines of variants: neither baselines nor null arms."""
+    return table[~table.variant.isin([BASELINE, *NULL_ARMS])]
+
+
 def in_one_column(table: pd.DataFrame, title: str) -> pd.DataFrame:
     """Return a summary's variants, no baselines, as one task `title`, named "variant: task".
 
     A further column, cell, has the original (task, variant). Baselines and null arms are left out.
     """
-    variants = table[~table.variant.isin([BASELINE, *NULL_ARMS])]
+    variants = select_variants(table)
     names = distinct(f"{line.variant}: {line.task}" for line in lines(variants))
     cells = pd.Series(
         list(zip(variants.task, variants.variant)), index=variants.index, dtype=object

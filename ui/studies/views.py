@@ -18,8 +18,8 @@ from core.study.conditions import describe_mixed_comparisons
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
 from core.study.picture import describe_cell, shown_name, verdict_of
-from core.study.plan import NULL_ARMS, StudyError
-from core.study.summary import MIXED, in_one_column, is_sparse
+from core.study.plan import StudyError
+from core.study.summary import MIXED, in_one_column, is_sparse, select_variants
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
 from ui.kit.page import explain_terms, figure, literal, table
@@ -366,7 +366,7 @@ def matrix(context: StudyContext):
 
 def count_verdicts(summary: pd.DataFrame) -> str:
     """Return a sentence on how many comparisons have each verdict, and margins in points."""
-    rows = list(summary[~summary.variant.isin([BASELINE, *NULL_ARMS])].itertuples())
+    rows = list(select_variants(summary).itertuples())
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
     within = " or ".join(map(format_margin, margins))
