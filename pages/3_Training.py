@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from core.experiments.training.plan import Trial, plan
-from core.export.scripts import write_training_script
+from core.export.scripts import make_training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
@@ -96,7 +96,7 @@ with page(TRAINING):
     shown_plan = trainings.plan if trainings else planned
     takeaway.draw_export(
         TRAINING.name,
-        partial(write_training_script, shown_plan),
+        partial(make_training_script, shown_plan),
         verdict_files(trainings) | model_files(trainings),
         button=take_away,
     )

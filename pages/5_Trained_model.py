@@ -21,7 +21,7 @@ from ui.trained.context import TrainedContext, TrainedLook, toggle_part
 from ui.trained.controls import (
     draw_reading_notes,
     knockout_menu,
-    model_file,
+    list_model_files,
     remove_head_button,
     script,
     summary_html,
@@ -138,7 +138,7 @@ def draw():
                 draw_reading_notes(context.prompt)
             draw_notice(*notes, *wrong)
         _draw_view(context, cuts)
-        takeaway.draw_export(TRAINED_MODEL.name, partial(script, context), model_file(model))
+        takeaway.draw_export(TRAINED_MODEL.name, partial(script, context), list_model_files(model))
 
 
 draw()

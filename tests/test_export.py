@@ -29,14 +29,14 @@ from core.experiments.training.plan import Arm, Plan, Trial, plan
 from core.experiments.training.results import every_row, summary, values_by_step
 from core.export.scripts import (
     folder_call,
+    make_block_script,
+    make_compare_script,
+    make_depth_script,
+    make_family_script,
+    make_grid_script,
+    make_knockout_script,
+    make_training_script,
     member_call,
-    write_block_script,
-    write_compare_script,
-    write_depth_script,
-    write_family_script,
-    write_grid_script,
-    write_knockout_script,
-    write_training_script,
 )
 from core.measure.stream_statistics import statistic
 from core.model import cost
@@ -309,20 +309,20 @@ def trained_tables(opened, cuts, mode, texts, view, sampling=None):
 
 
 def block(config, tokens, dropout=False, kind="random", view=""):
-    return write_block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(
+    return make_block_script(config, tokens, CPU, dropout, kind, view), lambda: block_tables(
         config, tokens, dropout, kind, view
     )
 
 
 def depth(configs, tokens, passes, machine=CPU, **extra):
     how = Depth(passes=passes, **extra)
-    return write_depth_script(configs, tokens, machine, how), lambda: depth_tables(
+    return make_depth_script(configs, tokens, machine, how), lambda: depth_tables(
         configs, tokens, how, machine
     )
 
 
 def trained(view, mode, sampling=None):
-    script = write_knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
+    script = make_knockout_script(folder_call("legal"), CUTS, mode, 64, view, TEXT, 5, sampling)
     return script, lambda: trained_tables(LEGAL, CUTS, mode, 64, view, sampling)
 
 
@@ -343,15 +343,15 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "block, positions": block(SMALL, TOKENS, view="positions"),
     "block, cost": block(SMALL, TOKENS, view="cost"),
     "compare": (
-        write_compare_script(VARIANTS, TOKENS, CPU),
+        make_compare_script(VARIANTS, TOKENS, CPU),
         lambda: compare_tables(VARIANTS, TOKENS),
     ),
     "compare, dropout": (
-        write_compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
+        make_compare_script({"baseline": PADDED}, ODD, CPU, dropout=True),
         lambda: compare_tables({"baseline": PADDED}, ODD, dropout=True),
     ),
     "heads": (
-        write_compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED),
+        make_compare_script(RECUT, TOKENS, CPU, True, baseline=PADDED),
         lambda: heads_tables(RECUT, TOKENS, True),
     ),
     "depth": depth(VARIANTS, TOKENS, 5),
@@ -361,15 +361,15 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "depth, out of range": depth(OUT_OF_RANGE, TOKENS, 30),
     "depth, bfloat16": depth({"baseline": SMALL}, TOKENS, 1, Machine("cpu", "bfloat16")),
     "grid": (
-        write_grid_script(PADDED, AXES, TOKENS, CPU, Depth(passes=3)),
+        make_grid_script(PADDED, AXES, TOKENS, CPU, Depth(passes=3)),
         lambda: grid_tables(PADDED, AXES, TOKENS, Depth(passes=3)),
     ),
     "grid of one": (
-        write_grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
+        make_grid_script(SMALL, NO_AXES, TOKENS, CPU, Depth(passes=2)),
         lambda: grid_tables(SMALL, NO_AXES, TOKENS, Depth(passes=2)),
     ),
     **{
-        name: (write_training_script(plan), lambda plan=plan: training_tables(plan))
+        name: (make_training_script(plan), lambda plan=plan: training_tables(plan))
         for name, plan in PLANS.items()
     },
     "trained": trained("attention", "zero"),
@@ -378,15 +378,15 @@ CASES = {  # name -> (script, what computes the tables that it prints)
     "trained, every part": trained("sweep", "zero"),
     "trained, next word": trained("words", "mean", Sampling(temperature=0.5, top_k=3)),
     "trained, of the family": (
-        write_knockout_script(member_call("norm-none", 1), (), "zero", 64),
+        make_knockout_script(member_call("norm-none", 1), (), "zero", 64),
         lambda: trained_tables(family.open_member("norm-none", 1), (), "zero", 64, ""),
     ),
     "trained without": (
-        write_family_script("perplexity"),
+        make_family_script("perplexity"),
         lambda: {"family": comparison.summary(comparison.read(), "perplexity")},
     ),
     "trained without, by distance": (
-        write_family_script("distance", "attention-off"),
+        make_family_script("distance", "attention-off"),
         lambda: {"family": comparison.compare_by_distance(comparison.read(), "attention-off")},
     ),
 }
@@ -534,11 +534,11 @@ def configs() -> list[Config]:
 
 def test_script_has_all_settings_of_model():
     variants = {f"variant {n}": config for n, config in enumerate(configs())}
-    script = assigned(write_compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
+    script = assigned(make_compare_script({"baseline": SMALL} | variants, ODD, CPU).python())
     assert script["BASELINE"] == SMALL and script["VARIANTS"] == {"baseline": SMALL} | variants
     assert script["TOKENS"] == ODD and script["MACHINE"] == CPU
     for config in configs():
-        assert assigned(write_block_script(config, TOKENS, CPU).python())["CONFIG"] == config
+        assert assigned(make_block_script(config, TOKENS, CPU).python())["CONFIG"] == config
 
 
 @pytest.mark.parametrize(
@@ -546,7 +546,7 @@ def test_script_has_all_settings_of_model():
     [ODD, TOKENS, ["a"], ["a b"], ["\x1b", "\u2028"], split_words(DEFAULT_TEXT) * 9, ["w" * 200]],
 )
 def test_script_has_all_tokens(tokens):
-    assert assigned(write_block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
+    assert assigned(make_block_script(SMALL, tokens, CPU).python())["TOKENS"] == tokens
 
 
 def plans():
@@ -570,4 +570,4 @@ def plans():
 
 def test_script_has_whole_training_plan():
     for training_plan in plans():
-        assert assigned(write_training_script(training_plan).python())["PLAN"] == training_plan
+        assert assigned(make_training_script(training_plan).python())["PLAN"] == training_plan

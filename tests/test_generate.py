@@ -103,6 +103,13 @@ def test_kv_cache_needs_causal_mask():
         KVCache(model(mask="none"))
 
 
+def test_kv_cache_takes_neither_padding_nor_an_order():
+    transformer = model()
+    for other in ({"real": torch.ones_like(IDS, dtype=torch.bool)}, {"order": [0, 0]}):
+        with pytest.raises(ValueError, match="neither padding nor an order"):
+            transformer.run_blocks(IDS, kv_cache=KVCache(transformer), **other)
+
+
 @pytest.mark.parametrize(
     "changes",
     [{}, {"position": "learned"}, {"position": "alibi", "placement": "post"}, {"mask": "none"}],

@@ -30,11 +30,11 @@ from core.experiments.training import trained
 from core.experiments.training.plan import Arm, Plan, Trial
 from core.export.script import Script
 from core.export.scripts import (
-    write_block_script,
-    write_compare_script,
-    write_depth_script,
-    write_grid_script,
-    write_training_script,
+    make_block_script,
+    make_compare_script,
+    make_depth_script,
+    make_grid_script,
+    make_training_script,
 )
 from core.measure.tensor_meters import measure
 from core.model.config import Config
@@ -847,11 +847,11 @@ def scripts(machine: Machine) -> dict[str, Script]:
         machine,
     )
     return {
-        "block": write_block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
-        "compare": write_compare_script(variants, TOKENS, machine),
-        "depth": write_depth_script(variants, TOKENS, machine, Depth(passes=3)),
-        "grid": write_grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
-        "training": write_training_script(plan),
+        "block": make_block_script(SMALL.replace(dropout=0.2), TOKENS, machine, dropout=True),
+        "compare": make_compare_script(variants, TOKENS, machine),
+        "depth": make_depth_script(variants, TOKENS, machine, Depth(passes=3)),
+        "grid": make_grid_script(SMALL, Axes(AXIS), TOKENS, machine, Depth(passes=2)),
+        "training": make_training_script(plan),
     }
 
 

@@ -99,7 +99,7 @@ attention_table = pd.concat(tables, names=["variant"]).reset_index("variant")
 """)
 
 
-def write_block_script(
+def make_block_script(
     config: Config,
     tokens: Iterable[str],
     machine: Machine,
@@ -136,7 +136,7 @@ def write_block_script(
     )
 
 
-def write_compare_script(
+def make_compare_script(
     configs: Mapping[str, Config],
     tokens: Iterable[str],
     machine: Machine,
@@ -233,7 +233,7 @@ grid_table = pd.DataFrame(rows, columns=[*variants.axes, "pass", "meter", "value
 """)
 
 
-def write_depth_script(
+def make_depth_script(
     configs: Mapping[str, Config], tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
     """Return the script of many passes: tables statistics, gradients, weights, attention.
@@ -253,10 +253,10 @@ def write_depth_script(
     )
 
 
-def write_grid_script(
+def make_grid_script(
     baseline: Config, axes: Axes, tokens: Iterable[str], machine: Machine, depth: Depth
 ) -> Script:
-    """Return the script of a grid: its table has a row for every variant, pass and meter."""
+    """Return the script of a grid of untrained variants: a row per variant, pass and meter."""
     return Script(
         "Every combination of components, applied repeatedly.",
         machine,
@@ -306,7 +306,7 @@ accuracy_table = summary(compared.runs, PLAN, describe_rates(PLAN, compared.name
 """)
 
 
-def write_training_script(plan: Plan) -> Script:
+def make_training_script(plan: Plan) -> Script:
     """Return a plan's training script: tables rows, curves, accuracy; ConfigError as states()."""
     plan.states()
     baseline = plan.arms[0].config
@@ -422,7 +422,7 @@ family_table = comparison.compare_by_distance(comparison.read(), PART)
 ELSEWHERE = 'files.from_folder("FOLDER")  # replace FOLDER by the path of the folder of the model'
 
 
-def write_knockout_script(
+def make_knockout_script(
     model: str,
     cuts: Sequence[Cut],
     mode: str,
@@ -483,7 +483,7 @@ def member_call(member: str, seed: int) -> str:
     return f"family.open_member({quoted(member)}, {seed})"
 
 
-def write_family_script(measure: str, part: str = "") -> Script:
+def make_family_script(measure: str, part: str = "") -> Script:
     """Return the script of the family's table of `measure`, or by distance for a member `part`.
 
     Args:

@@ -71,16 +71,20 @@ class Transformer(nn.Module):
         order: list[int] | None = None,
         kv_cache: Any = None,
     ) -> torch.Tensor:
-        """Return the stream (B, T, D) before the final norm; `order`: layers from 0, may repeat.
+        """Return the stream before the final norm; ValueError for kv_cache with `real` or `order`.
 
         Args:
             tokens: Token ids, int (B, T).
             real: False where a token is padding, bool (B, T); None without padding.
-            order: Indices of the layers to run; None for each layer once.
-            kv_cache: A core.model.kv_cache.KVCache of the tokens before these. It goes with
-                neither padding nor an order.
+            order: Indices of the layers to run, from 0, may repeat; None for each layer once.
+            kv_cache: A core.model.kv_cache.KVCache of the tokens before these.
+
+        Returns:
+            Residual stream, (B, T, D).
         """
         if kv_cache is not None:
+            if real is not None or order is not None:
+                raise ValueError("a KV cache goes with neither padding nor an order of layers")
             stream: torch.Tensor = kv_cache.run_blocks(self, tokens)
             return stream
         allowed = self.attention_mask(tokens, real)

@@ -191,7 +191,7 @@ def describe_rates(rates: str) -> str:
 
 
 def describe_cell(line: Line) -> str:
-    """Describe a cell as plain text: difference (the baseline: accuracy), interval, seeds, gaps."""
+    """Describe a cell in plain text: names, accuracy, difference with verdict, interval, notes."""
     first = f"{line.task}, {shown_name(line.variant)}:"
     seeds = count(line.seeds, "seed")
     note = (

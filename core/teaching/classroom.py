@@ -468,15 +468,12 @@ class Classroom:
 
     @transaction(by_code, writes=True)
     def _join(
-        self, connection: Connection, room: Room, key: str, nickname: str, is_new: bool
+        self, connection: Connection, room: Room, key_hash: str, nickname: str, is_new: bool
     ) -> None:
-        """Seat a new student, or rename a known one unless ""; ClassError if full or unknown.
-
-        `key` is the hash of the student's key.
-        """
-        is_own = and_(seats.c.room == room.id, seats.c.key == key)
+        """Seat a new student once, or rename a known one unless ""; ClassError: full or unknown."""
+        is_own = and_(seats.c.room == room.id, seats.c.key == key_hash)
         if not is_new:
-            _find_seat(connection, room, key)
+            _find_seat(connection, room, key_hash)
             if nickname:
                 connection.execute(seats.update().where(is_own).values(nickname=nickname))
             return
@@ -492,7 +489,7 @@ class Classroom:
         values = {
             "room": room.id,
             "number": n_seats + 1,
-            "key": key,
+            "key": key_hash,
             "nickname": nickname,
             "joined": Clock(),
         }

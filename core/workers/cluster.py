@@ -98,7 +98,10 @@ class Cluster(WorkerPool):
         return devices[machine.device]
 
     def train(self, states: list[State], seconds: float) -> Future[bytes]:
-        """Submit a chunk to the workers; return its future. CancelledError if there is none."""
+        """Submit a chunk of LONGER * seconds; return its future, as WorkerPool.train() does.
+
+        Raises CancelledError at once if there is no worker.
+        """
         with self.lock:
             members = self.members
             if not members:

@@ -9,7 +9,7 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from core.experiments.training.plan import Trial, plan
-from core.export.scripts import write_training_script
+from core.export.scripts import make_training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.study.file import parse
@@ -79,7 +79,7 @@ def test_its_script_runs():
     planned, _ = plan(variants, Training(task="toy_task", **SHORT), Trial(seeds=1), Machine("cpu"))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(
-            compile(write_training_script(planned).python(), "script", "exec"),
+            compile(make_training_script(planned).python(), "script", "exec"),
             {"__name__": "__main__"},
         )
     assert "# accuracy" in printed.getvalue()

@@ -13,7 +13,7 @@ from core.experiments.depth.depth import Depth, travel
 from core.experiments.depth.gradients import gradients
 from core.experiments.depth.grid import travel_many
 from core.experiments.forward import forward
-from core.export.scripts import write_block_script
+from core.export.scripts import make_block_script
 from core.figures.drawing import block_svg, describe_block
 from core.model import cost
 from core.model.config import Config
@@ -139,7 +139,7 @@ def test_new_part_learns(toy):
 
 
 def test_its_script_runs(toy, config):
-    script = write_block_script(config, WORDS, Machine("cpu"))
+    script = make_block_script(config, WORDS, Machine("cpu"))
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(script.python(), "script", "exec"), {"__name__": "__main__"})
     assert "# attention" in printed.getvalue()

@@ -7,7 +7,7 @@ from core.checkpoints import family
 from core.experiments.block.attention import vary_head_count
 from core.experiments.weights import weights
 from core.export.script import Script
-from core.export.scripts import write_block_script, write_compare_script
+from core.export.scripts import make_block_script, make_compare_script
 from core.model.config import Config
 from core.model.variants import apply, decode
 from core.settings.setting import ConfigError
@@ -27,7 +27,7 @@ def script(context: BlockContext) -> Script:
     tokens = forward_pass.tokens[: forward_pass.n_real]
     how = (tokens, forward_pass.machine, forward_pass.dropout, kind)
     if look.view == "compare":
-        return write_compare_script(
+        return make_compare_script(
             {variant.name: variant.config for variant in context.variants}, *how
         )
     if look.view == "heads" and look.compare and config.attention:
@@ -37,8 +37,8 @@ def script(context: BlockContext) -> Script:
             for number, variant in vary_head_count(config).items()
             if variant and not refused(variant)
         }
-        return write_compare_script(configs, *how, baseline=config)
-    return write_block_script(config, *how, view=look.view)
+        return make_compare_script(configs, *how, baseline=config)
+    return make_block_script(config, *how, view=look.view)
 
 
 _SIZE = (

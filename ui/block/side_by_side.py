@@ -58,7 +58,7 @@ def draw_with_and_without(context: BlockContext, draw_notes: Callable[[], None])
             move neither the controls nor the diagram.
     """
     baseline, *others = context.variants
-    selected = _choose_variant(context, others)
+    selected = _read_beside(context, others)
     variant = next(
         (
             variant_shown
@@ -132,8 +132,8 @@ def _draw_view(
             )
 
 
-def _choose_variant(context: BlockContext, others: list[Variant]) -> str:
-    """Return the parameter "beside"; when the settings become a variant, set it to "now", rerun."""
+def _read_beside(context: BlockContext, others: list[Variant]) -> str:
+    """Return the link's "beside"; when the settings become a variant, set it to "now", rerun."""
     remembered = session().kept
     selected = context.look.beside
     now = next((variant.name for variant in others if variant.colour == NOW), "")

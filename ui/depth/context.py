@@ -9,7 +9,7 @@ from core.experiments.depth.axes import Axes
 from core.experiments.depth.depth import Depth, Journey, travel
 from core.experiments.depth.findings import describe_rounding
 from core.export.script import Script
-from core.export.scripts import write_depth_script, write_grid_script
+from core.export.scripts import make_depth_script, make_grid_script
 from core.measure.stream_statistics import statistic
 from core.model.config import Config
 from core.model.variants import Pins, Variant
@@ -28,8 +28,8 @@ def script(context: "DepthContext") -> Script:
     """Return the Python script that reproduces the open view."""
     how = (context.tokens, context.machine, context.depth)
     if context.look.show == "grid":
-        return write_grid_script(context.baseline, context.axes, *how)
-    return write_depth_script({variant.name: variant.config for variant in context.variants}, *how)
+        return make_grid_script(context.baseline, context.axes, *how)
+    return make_depth_script({variant.name: variant.config for variant in context.variants}, *how)
 
 
 view: Menu[Any] = Menu("Views of depth")

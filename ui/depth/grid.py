@@ -46,7 +46,7 @@ def grid(context: DepthContext):
         if results.repeats == 1:
             same = "1 combination, a duplicate, is omitted."
         st.caption(literal(" ".join((same, *results.reasons))))
-    (draw_by_component if context.look.grid_order == "parts" else draw_ranked)(
+    (draw_grid_heatmap if context.look.grid_order == "parts" else draw_ranked)(
         context, results, meter
     )
 
@@ -201,8 +201,8 @@ def _combinations(results: Grid, axes: list[str]) -> list[tuple[str, ...]]:
     ]
 
 
-def draw_by_component(context: DepthContext, results: Grid, statistic_name: str):
-    """Draw the grid with one cell per variant; components are rows and columns."""
+def draw_grid_heatmap(context: DepthContext, results: Grid, statistic_name: str):
+    """Draw a cell per variant, rows and columns by the axes' entries; a click adds or removes."""
     down, across = split_axes(results)
     rows, columns = (_combinations(results, side) for side in (down, across))
     cells = np.full((len(rows), len(columns)), math.nan)

@@ -79,7 +79,7 @@ def draw_meaning(lesson: Lesson, out: Outcome, texts: Mapping[str, str]) -> None
 
 
 def draw_next_steps(lesson: Lesson, entry: Entry, out: Outcome, texts: Mapping[str, str]) -> None:
-    """Draw meaning, experiment, variation, transfer question and next lesson."""
+    """Draw meaning, links, transfer question (stores answers), next lesson and “again” button."""
     draw_meaning(lesson, out, texts)
     left, right = st.columns(2, gap="medium")
     with left:

@@ -206,7 +206,7 @@ def runs(context: StudyContext):
     picked = table(
         selected[COLUMNS],
         "Every run.",
-        exported=lambda: _run_rows(context),
+        exported=lambda: _export_run_table(context),
         width="stretch",
         height=420,
         on_select="rerun",
@@ -229,7 +229,7 @@ def runs(context: StudyContext):
     _draw_run_link(context, selected.iloc[rows[0]])
 
 
-def _run_rows(context: StudyContext):
+def _export_run_table(context: StudyContext) -> pd.DataFrame:
     """Return the table of runs for export, without spec and without paths in messages."""
     table = run_table(context.store, context.number).drop(columns="spec")
     return table.assign(message=table.message.map(remove_paths))

@@ -173,7 +173,7 @@ def _describe_in_this_text(context: TrainedContext, layer: int, head: int) -> st
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context: TrainedContext):
-    """Draw one head's computation step by step, from queries and keys to its output."""
+    """Draw one step of a head's computation, chosen by a control, with its matrices."""
     shared.steps(context.shown_pass, context.look)
 
 

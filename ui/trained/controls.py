@@ -1,5 +1,6 @@
 """Controls of Trained model: ablated components, words of the prompt, and exports."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from html import escape
@@ -17,9 +18,9 @@ from core.export.script import Script
 from core.export.scripts import (
     ELSEWHERE,
     folder_call,
+    make_family_script,
+    make_knockout_script,
     member_call,
-    write_family_script,
-    write_knockout_script,
 )
 from core.export.sheets import slug
 from core.model import knockout as lesion
@@ -41,12 +42,10 @@ def script(context: TrainedContext) -> Script:
     """Return the Python script that reproduces the open view."""
     look = context.look
     if look.taken == "without":
-        return write_family_script(
-            look.compared, look.part if compared[look.compared].split else ""
-        )
+        return make_family_script(look.compared, look.part if compared[look.compared].split else "")
     token = context.after + 1 if look.taken == "words" else 1
     reads: dict[str, Any] = {"text": look.prompt, "token": token, "sampling": context.sampling}
-    return write_knockout_script(
+    return make_knockout_script(
         opening_call(look.model), context.cuts, look.mode, look.texts, look.taken, **reads
     )
 
@@ -62,11 +61,8 @@ def opening_call(model_name: str) -> str:
     return ELSEWHERE
 
 
-def model_file(opened: Opened) -> dict:
-    """Return {label: (file name, function)}, a zip of weights and configuration, for export.
-
-    {} for models of other projects.
-    """
+def list_model_files(opened: Opened) -> dict[str, tuple[str, Callable[[], bytes]]]:
+    """Return {label: (file name, function -> zip)} for export; {} for other projects' models."""
     if not isinstance(opened.tokens, Words):
         return {}
 

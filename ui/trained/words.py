@@ -28,7 +28,7 @@ def next_token_of(context: TrainedContext) -> int | None:
     return context.prompt.ids[context.after + 1] if has_next else None
 
 
-def compute_logits(context: TrainedContext) -> dict:
+def compute_logits(context: TrainedContext) -> dict[str, torch.Tensor]:
     """Return model's name (WHOLE or the ablation's) -> logits (V,) of the next token."""
     scores = {WHOLE: prompt.next_token_logits(context.bench, context.full_pass, context.after)}
     if context.cuts:
@@ -38,8 +38,8 @@ def compute_logits(context: TrainedContext) -> dict:
     return scores
 
 
-def describe_change(context: TrainedContext, logits_by_model: dict) -> str:
-    """Describe how the ablation changes next-token probabilities, from two models' logits."""
+def describe_change(context: TrainedContext, logits_by_model: dict[str, torch.Tensor]) -> str:
+    """Describe next, top and rival tokens before and after an ablation; full model first."""
     before, now = (logits.double().softmax(-1) for logits in logits_by_model.values())
     best = int(before.argmax())
     best_now = int(now.argmax())

@@ -57,8 +57,8 @@ def selected_sequence(context: TrainingContext):
     return learnt, tokens[index, ~empty[index]], targets[index, ~empty[index]]
 
 
-def draw_sequence_list(context: TrainingContext):
-    """Draw the list that selects a test sequence."""
+def draw_sequence_menu(context: TrainingContext):
+    """Draw the menu of at most 64 test sequences; first: one where the models disagree."""
     offered = range(min(MOST, task[context.trainings.plan.training.task].test) + 1)
     words = lambda n: f"test sequence {n}" if n else "an example where the models disagree"  # noqa: E731
     bound = bind("sequence", min(context.look.sequence, offered[-1]))
@@ -81,7 +81,7 @@ def attention(context: TrainingContext):
     head = look.trained_head
     sequences, of_layer, of_head = st.columns(3)
     with sequences:
-        draw_sequence_list(context)
+        draw_sequence_menu(context)
     with of_layer:
         st.selectbox(
             "Layer",
@@ -181,7 +181,7 @@ def answers(context: TrainingContext):
     if warn_without_models(context):
         return
     trainings = context.trainings
-    draw_sequence_list(context)
+    draw_sequence_menu(context)
     learnt, tokens, targets = selected_sequence(context)
     words = learnt.vocabulary
     seed = trainings.plan.seeds[0]
