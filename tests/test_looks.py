@@ -1,6 +1,7 @@
 """Looks at more seeds, where a comparison is undecided."""
 
 import math
+import random
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +12,13 @@ from hypothesis import strategies as some
 from core.experiments.training.plan import BASELINE
 from core.measure.verdicts import UNDECIDED, Facts, compare_in_looks
 from core.study import __main__ as command
-from core.study.database.schema import DONE
+from core.study.database.schema import DONE, runs
 from core.study.database.store import Store
 from core.study.file import parse, read_looks
 from core.study.looks import add_next_look, enrol_needed, find_look
+from core.study.plan import describe_plan
 from core.study.tables import summary_table
+from core.train.budget import format_duration
 from tests.holm import _t_interval, _t_test, verdict
 from tests.studies import TEXT, fill
 
@@ -150,6 +153,23 @@ def fill_look(store, study, outcome) -> int:
 
     fill(store, replace(study, runs=runs), outcome)
     return number
+
+
+def test_expected_times_follow_the_pace_of_finished_runs(store):
+    study = study_with_looks()
+    assert store.stored(study).pace == store.pace() == 1
+    noise = {run.hash: random.Random(run.hash).random() for run in study.runs}
+    number = fill_look(store, study, lambda run: noise[run.hash])
+    seconds = {}
+    for pace in (1, 3):
+        with store.writing() as connection:
+            connection.execute(runs.update().values(seconds=pace * runs.c.expected))
+        seconds[pace] = find_look(store, number).seconds
+    assert seconds[3] == pytest.approx(3 * seconds[1]) and seconds[1] > 0
+    stored = store.stored(study)
+    assert stored.pace == pytest.approx(3)
+    alone = sum(run.expected for run in study.later)
+    assert f"{format_duration(3 * alone)} more on one core" in describe_plan(study, 1, stored)
 
 
 def test_study_trains_more_seeds_only_where_it_is_undecided(store):

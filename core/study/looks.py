@@ -125,5 +125,5 @@ def find_look(store: Store, study_id: int) -> LookStanding | None:
         for run in study.later
         if run.seed < following and run.hash not in present and (run.task, _model_of(run)) in models
     ]
-    seconds = sum(run.expected for run in next_runs)
+    seconds = store.pace() * sum(run.expected for run in next_runs)
     return LookStanding(number, study.looks, len(gaps), len(undecided), len(next_runs), seconds)

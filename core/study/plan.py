@@ -242,10 +242,11 @@ class Study:
 
 @dataclass(frozen=True)
 class Stored:
-    """State of a study in the store: hashes of finished runs, number of unwanted ones."""
+    """State of a study in the store: hashes of finished runs, number of unwanted ones, pace."""
 
     ended: frozenset[str] = frozenset()
     unwanted: int = 0
+    pace: float = 1.0  # seconds that the store's latest runs took, over those expected of them
 
 
 NOTHING = Stored()
@@ -368,14 +369,15 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
         )
     lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
     if study.later:
-        lines.append(f"  {describe_looks(study)}")
+        lines.append(f"  {describe_looks(study, stored.pace)}")
     for name in tasks:
         several = len({run.variant for run in study.runs if run.task == name}) - 1
-        alone = sum(run.expected for run in left.runs if run.task == name)
+        alone = stored.pace * sum(run.expected for run in left.runs if run.task == name)
         takes = f"{budget.format_duration(alone)} on one core" if alone else "all done"
         lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
     lines += [f"  {line}" for line in describe_stored(len(stored.ended), stored.unwanted)]
-    takes = f"About {budget.format_duration(left.seconds(workers))} on {count(workers, 'worker')}."
+    seconds = stored.pace * left.seconds(workers)
+    takes = f"About {budget.format_duration(seconds)} on {count(workers, 'worker')}."
     lines.append(takes if left.runs else "Nothing to train.")
     try:
         study.runs[0].machine.check_here()
@@ -384,13 +386,18 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     return "\n".join([*lines, *study.notes])
 
 
-def describe_looks(study: Study) -> str:
-    """Describe in sentences what later looks would train at most; "" if there are none."""
+def describe_looks(study: Study, pace: float = 1.0) -> str:
+    """Describe in sentences what later looks would train at most; "" if there are none.
+
+    Args:
+        study: A study.
+        pace: Seconds that trainings take here, over those expected of them.
+    """
     if not study.later:
         return ""
     first, *later_looks = study.looks
     most = len(study.runs) + len(study.later)
-    alone = sum(run.expected for run in study.later)
+    alone = pace * sum(run.expected for run in study.later)
     return (
         f"Where a comparison is undecided after {first} seeds, its models get"
         f" {' then '.join(map(str, later_looks))}: at most {most:,} runs,"

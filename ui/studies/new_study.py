@@ -317,7 +317,7 @@ def _draw_summary(study: Study, store) -> str:
     st.markdown(
         f"**{literal(first)}**"
         f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
-        f" {literal(describe_looks(study))}"
+        f" {literal(describe_looks(study, stored.pace))}"
     )
     if store and store.find(study.name):
         words = "A study with this name exists: only its missing runs will start."

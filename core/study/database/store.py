@@ -38,7 +38,7 @@ from core.study.database.schema import (
     runs,
     studies,
 )
-from core.study.plan import NOTHING, Run, Stored, Study
+from core.study.plan import Run, Stored, Study
 from core.train import Row
 from core.train.match import late_loss
 
@@ -46,6 +46,7 @@ StoredRow = sql.Row[*tuple[Any, ...]]  # with its columns as attributes
 StoredRun = StoredRow  # of Store.runs
 HIDDEN = ("study", "place", "wanted")  # columns of a run that say nothing to a reader
 MANY = 1000  # values in one IN (…)
+LATEST = 100  # finished runs whose time says how fast trainings are here
 EMPTY = {
     "step": 0,
     "seconds": 0.0,
@@ -168,18 +169,29 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return the hashes of this study's finished runs, and how many stored ones it dropped.
-
-        NOTHING for an unknown name.
-        """
+        """Return a study's finished runs, how many stored ones it dropped, and the store's pace."""
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
             states = {key: state for key, state in connection.execute(query)}
-        if not states:
-            return NOTHING
         hashes = {run.hash for run in study.runs}
         ended = frozenset(key for key in hashes & states.keys() if states[key] in (DONE, DIVERGED))
-        return Stored(ended, len(states.keys() - hashes))
+        return Stored(ended, len(states.keys() - hashes), self.pace())
+
+    def pace(self) -> float:
+        """Return the time of the latest finished runs over the time expected; 1 without any.
+
+        Imported runs, of which no time is known, do not count.
+        """
+        latest = (
+            select(runs.c.seconds, runs.c.expected)
+            .where(runs.c.state == DONE, runs.c.seconds > 0)
+            .order_by(runs.c.ended.desc())
+            .limit(LATEST)
+            .subquery()
+        )
+        query = select(func.sum(latest.c.seconds) / func.sum(latest.c.expected))
+        with self.reading() as connection:
+            return float(connection.scalar(query) or 1.0)
 
     def hashes(self, name: str) -> set[str]:
         """Return the hashes of all runs stored under a name, in any state; empty if unknown."""
