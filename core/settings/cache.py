@@ -69,7 +69,7 @@ class LRUCache:
 
     @property
     def bytes(self) -> float:
-        """Bytes of all entries."""
+        """Size of all entries together, in bytes."""
         return self.entries.currsize
 
     def clear(self) -> None:
@@ -83,7 +83,7 @@ class LRUCache:
         return entry[0] if entry else None
 
     def store(self, key: Hashable, value: Any, size: int) -> None:
-        """Replace the result under a key; one of more bytes than the cache is not stored."""
+        """Replace the result under a key; one larger than the cache only removes the old one."""
         with self._lock:
             self.used = time.monotonic()
             self.entries.pop(key, None)

@@ -24,9 +24,7 @@ def at_end(call: Callable[[], object]) -> None:
 
 
 def wait_at_end(find_threads: Callable[[], Iterable[threading.Thread]]) -> None:
-    """Register threads to wait for when the process ends, at most 2 s in all.
-
-    `find_threads` returns them then.
+    """Register a function whose threads are waited for when the process ends, 2 s in all.
 
     A thread that loads a library or computes while Python takes itself apart may crash the process.
     """
@@ -57,7 +55,7 @@ def run_exit_calls() -> None:
 
 
 def _end() -> None:
-    """Run the exit calls and wait for the threads, for a limited time."""
+    """Run the exit calls, then wait for the registered threads, at most 2 s in all."""
     run_exit_calls()
     end = time.monotonic() + LONGEST
     for thread in [*_threads, *(thread for find_threads in _others for thread in find_threads())]:

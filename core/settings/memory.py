@@ -30,7 +30,7 @@ def max_mb() -> int:
 
 @functools.cache
 def _default_max_mb() -> int:
-    """Return the default limit of a run: a third of the machine's memory, within bounds."""
+    """Return the default limit of a run in MB: a third of memory, at least 200, at most 1,024."""
     return max(LEAST_MAX_MB, min(DEFAULT_MAX_MB, machine_mb() // 3))
 
 
@@ -77,7 +77,7 @@ def check_memory(needed_bytes: int, sentence_start: str, advice: str = SMALLER) 
 
 
 def room_for(needed_bytes: int, sentence_start: str) -> AbstractContextManager[None]:
-    """Return a context to hold during a run of that size; large runs wait, too large ones raise.
+    """Return a context for a run; large runs wait for each other, too large ones raise at once.
 
     Raises:
         MemoryLimitError: It would need more than a run may use; nothing is allocated yet.

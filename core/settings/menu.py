@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add `part` (None: the key); facts, or the menu's, become attributes; ValueError if taken.
+        """Add `part` (None: the key) with facts, or defaults, as attributes; or ValueError.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.

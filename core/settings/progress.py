@@ -19,7 +19,7 @@ _watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
 
 @contextmanager
 def report_to(watcher: Watcher) -> Iterator[None]:
-    """Report progress inside the context as watcher(share or None, description)."""
+    """Call watcher(share or None, description) for each progress report in the context."""
     token = _watcher.set(watcher)
     try:
         yield
@@ -36,7 +36,7 @@ def report_progress(share: float | None, description: str) -> None:
 
 @contextmanager
 def report_as(share: float, description: str) -> Iterator[None]:
-    """Report this share and description for everything inside, instead of its own progress."""
+    """Replace each progress report made in the context by this share and description."""
     watcher = _watcher.get()
     with report_to(lambda *_: watcher and watcher(share, description)):
         yield

@@ -59,7 +59,7 @@ class Setting:
     read_by: tuple[str, ...] = ()
 
     def allowed(self) -> str:
-        """Describe the allowed values: "one of" keys, "on or off", "a number from … to …"."""
+        """Describe the allowed values, as "one of a, b", "on or off", "a number from 0 to 1"."""
         if self.menu:
             return "one of " + ", ".join(self.menu)
         if self.kind is bool:
@@ -145,7 +145,7 @@ class Setting:
         return number(value, 6) if self.kind is float else self.write(value)
 
     def write(self, value: Any) -> str:
-        """Return a value as text in a link: "on", "off", a key or a number."""
+        """Return a value as text in a link: "on", "off", a key, a number or the text itself."""
         if self.kind is bool:
             return "on" if value else "off"
         return str(value)

@@ -21,7 +21,7 @@ def explain_head_name(n_layers: int = 2, n_heads: int = 3) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Format `digits` significant digits; powers of ten from 10⁷, below 10⁻⁴; NaN "undefined".
+    """Format at most `digits` significant digits; 10ⁿ from 10⁷ or below 10⁻⁴; NaN "undefined".
 
     "12,300", "7.5 × 10³⁶".
     """
@@ -55,13 +55,13 @@ def format_aligned(values: Iterable[float], digits: int = 3) -> list[str]:
 
 
 def lower_first(label: str) -> str:
-    """Lower a label's first letter unless it is a name: "logit difference", "KL divergence"."""
+    """Lower a label's first letter, unless it is a name or has more capitals ("KL divergence")."""
     is_word = label[1:2].isalpha() and label[1:].islower()
     return label.lower() if is_word and not label.startswith(PROPER) else label
 
 
 def capitalise(text: str) -> str:
-    """Capitalise the first word of a sentence, unless it is a formula: "max(0, x)", "x²"."""
+    """Capitalise a text's first letter, unless it starts with a formula like "max(0, x)", "x²"."""
     return text[:1].upper() + text[1:] if re.match(r"[a-z]+([\s,.:;’'-]|$)", text) else text
 
 
