@@ -61,7 +61,7 @@ class MultiHeadAttention(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Return the output (B, T, D); kv_cache gets new keys and values, memory the first values.
+        """Return the output (B, T, D); kv_cache gets k and v, memory the values (or gives them).
 
         Args:
             x: Input of the sub-layer, (B, T, D).
@@ -136,7 +136,7 @@ class MultiHeadAttention(Part):
     def within_window(
         self, allowed: torch.Tensor | None, scores: torch.Tensor
     ) -> torch.Tensor | None:
-        """Restrict allowed (None: all) to this layer's window: (…, T, K); None if all remain."""
+        """Restrict `allowed` (None: all) to this layer's window, (…, T, K); no window: as it is."""
         if not self.window:
             return allowed
         queries, keys = scores.shape[-2:]

@@ -89,7 +89,7 @@ class BatchedVariants:
         ]
 
     def run_layers(self, order: Iterable[int]) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """Run layers; yield (streams (V, T, D), entropies (V,)) of the input and after each.
+        """Yield (streams (V, T, D), attention entropies (V,), bits or NaN): the input, each layer.
 
         Args:
             order: Indices of the layers to run.
@@ -125,7 +125,7 @@ class BatchedVariants:
             self._entropy[self._reading] = attention_entropy(x, self.n_real)
 
     def _redraw(self, layer: int) -> None:
-        """Give all parts the weights of a layer, from 0; do nothing if they have them already."""
+        """Give attention and FFN the weights of a layer, from 0, unless they have them already."""
         if layer == self._layer:
             return
         self._layer = layer
@@ -194,7 +194,7 @@ class BatchedVariants:
         ]
 
     def _make_attention(self, config: Config, members: list[int]) -> Map:
-        """Create attention for the variants `members`, which share these settings."""
+        """Return x -> output: attention of the variants `members`, with settings they share."""
         module = self._make_part("attn", MultiHeadAttention, config)
         reading = self._index_tensor(members)
         allowed = self._allowed[config.mask]

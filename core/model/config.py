@@ -430,7 +430,7 @@ class Config(Settings):
     )
 
     def _check_together(self) -> None:
-        """Raise ConfigError if settings do not fit together: heads and widths, RoPE and d_head."""
+        """Raise ConfigError if d_model, heads, key-value heads, or RoPE and d_head do not fit."""
         if self.d_model % self.n_heads:
             fitting = allowed_heads(self.d_model)
             raise ConfigError(
@@ -504,7 +504,7 @@ class Config(Settings):
 
     @property
     def n_rotated(self) -> int:
-        """Number of dimensions of a head that RoPE rotates."""
+        """Number of dimensions of a head that RoPE rotates, or would rotate if it were chosen."""
         return count_rotated(self.d_head, self.rope_share)
 
     @classmethod
@@ -519,7 +519,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Return a checked copy; n_kv_heads and attention_bias follow n_heads and bias if equal."""
+        """Copy, checked; n_kv_heads, attention_bias follow n_heads, bias if equal; d_ff stays."""
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:
@@ -536,11 +536,10 @@ class Config(Settings):
         return other
 
     def list_changes(self) -> list[tuple[str, Any]]:
-        """List single changes to offer as (name, value), without the current value.
+        """List single changes to offer, (name, value), of settings that have an effect now.
 
-        Every menu entry, every switch, fewer and more heads, one value of other numbers. Settings
-        that have no effect now are left out. Whether a change fits the other settings is checked
-        when it is chosen.
+        Every menu entry, every switch, fewer and more heads, one value of other numbers. Whether
+        a change fits the other settings is checked when it is chosen.
         """
         unused = []
         for name, definition in self.settings().items():

@@ -56,7 +56,7 @@ def _count_learned(make: Callable[..., nn.Module], *arguments: int | bool | str)
 
 
 def flops(config: Config, tokens: int) -> dict[str, int]:
-    """Return the forward FLOPs of one sequence by part, in full: no saving by masks or windows.
+    """Return the blocks' forward FLOPs of one sequence by part; masks and windows save none.
 
     2·m·n·k per matrix product in blocks, each layer counted. Keys: "projections Q, K, V, O",
     "scores and weighted sum", "ffn".
@@ -90,7 +90,7 @@ def kv_cache_bytes(config: Config, tokens: int, dtype: str = "float32") -> int:
 
 
 def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dict[str, int]:
-    """Return traced bytes by part: "token vectors", "attention weights", "hidden units"."""
+    """Return a traced sequence's bytes: "token vectors", "attention weights", "hidden units"."""
     D = config.d_model
     F = config.d_ff
     T = tokens

@@ -20,7 +20,7 @@ class LayerCache:
         self.length = 0  # of all tokens so far, those outside the window included
 
     def add(self, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Append T tokens; return all keys and values, (B, n_kv_heads, cached + T, d_head) each."""
+        """Append T tokens, keep a window; return k and v (B, n_kv_heads, cached + T, d_head)."""
         self.length += k.shape[2]
         if self.k is not None and self.v is not None:
             k = torch.cat([self.k, k], 2)

@@ -36,7 +36,7 @@ class Init:
     """Recipe for initial weights: by default zero biases and N(0, 1) embeddings."""
 
     def weight(self, shape: tuple[int, int], stream: torch.Generator) -> torch.Tensor:
-        """Draw a matrix of shape (fan_out, fan_in); each recipe has to define it."""
+        """Draw a matrix (fan_out, fan_in): defined by each recipe, NotImplementedError here."""
         raise NotImplementedError(f"{type(self).__name__} does not say how weights are drawn")
 
     def bias(self, shape: tuple[int], fan_in: int, stream: torch.Generator) -> torch.Tensor:
@@ -185,11 +185,11 @@ class Draw:
         return self.drawn_tensors[key]
 
     def stream(self, name: str) -> torch.Generator:
-        """Return the random stream of one parameter."""
+        """Return a new random stream for the parameter of that name below this source's path."""
         return generator(self.seed, self.path + name)
 
     def weight(self, name: str, fan_out: int, fan_in: int) -> torch.Tensor:
-        """Draw a matrix of shape (fan_out, fan_in)."""
+        """Draw a matrix (fan_out, fan_in) by the recipe; if shared, return the one drawn before."""
         shape = (fan_out, fan_in)
         return self._draw_once(name, shape, lambda: self._init.weight(shape, self.stream(name)))
 

@@ -104,7 +104,7 @@ class DyT(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
-        """Return tanh(alpha · x) · weight + bias: (…, D) -> (…, D)."""
+        """Return tanh(alpha · x) · weight, plus any bias: (…, D) -> (…, D)."""
         squeezed = torch.tanh(self.alpha * x) * self.weight
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 

@@ -30,7 +30,7 @@ class Placement:
 
     @staticmethod
     def read(x: torch.Tensor, norms: Sequence[Norm]) -> torch.Tensor:
-        """Return the input of the sub-layer, (…, D), from the residual stream x."""
+        """Return the sub-layer's input, (…, D), from the residual stream x: here x itself."""
         return x
 
     @staticmethod

@@ -71,7 +71,7 @@ def acts_in_attention(part: type[Position]) -> bool:
 def sinusoid_table(
     length: int, width: int, dtype: torch.dtype = torch.float32
 ) -> torch.Tensor:  # -> (T, D)
-    """Return sin and cos of t / 10000^(2i/D) in alternate columns, (T, D).
+    """Return sin and cos of t / 10000^(2i/width), alternating in columns: (length, width).
 
     Vaswani et al., 2017, section 3.5.
     """
