@@ -69,7 +69,7 @@ def interval(values: Iterable[float], within: Within = ANYTHING, level: float = 
 
 
 def half_width(error: float, n: int, level: float = LEVEL) -> float:
-    """Return the half-width of a mean's interval (Student's t) from its error; NaN for n < 2."""
+    """Return the half-width of a mean's t-interval from its standard error; NaN for n < 2."""
     return (
         float(_import_scipy_special().stdtrit(n - 1, (1 + level) / 2)) * error
         if n > 1
@@ -121,7 +121,7 @@ def paired(
     level: float = LEVEL,
     least_spread: float = 0.0,
 ) -> Paired:
-    """Return the mean paired difference values − base, its t-interval and p; NaN are left out.
+    """Return mean values − base over common seeds, its t-interval, n, p, reach; NaN left out.
 
     Where all differences are the same to the last bit there is no noise to compare with, unless
     `least_spread` says how much there must be: p is 0, or 1 if they are 0.

@@ -48,7 +48,7 @@ def smallest_effect(spread: float, seeds: int, level: float) -> float:
 
 @functools.cache
 def _smallest_shift(seeds: int, level: float) -> float:
-    """Return the effect, in standard errors of the mean, that so many seeds show."""
+    """Return the least effect, in standard errors of the mean, with 80 % power."""
     low = 0.0
     high = 1.0
     while _power_of_shift(high, seeds, level) < POWER:

@@ -48,7 +48,7 @@ class Streams:
 
     @LazyProperty
     def products(self) -> torch.Tensor:
-        """Dot products of every token with every other: (P, T, T)."""
+        """Dot products of every token with every token, itself included: (P, T, T)."""
         if self.x.is_cpu:  # NumPy sees that both sides are the same and computes only half
             rows = self.x.numpy()
             return torch.from_numpy(rows @ rows.swapaxes(1, 2))
@@ -185,6 +185,6 @@ def row_entropy(weights: torch.Tensor) -> torch.Tensor:
 
 
 def cosines(x: torch.Tensor) -> torch.Tensor:
-    """Return the cosine similarity of every row with every other: (T, D) -> (T, T)."""
+    """Return the cosine similarity of every row with every row: (T, D) -> float32 (T, T)."""
     unit = torch.nn.functional.normalize(x.double(), dim=-1)
     return (unit @ unit.T).float()

@@ -123,7 +123,7 @@ def _sum_rows(x: torch.Tensor) -> np.ndarray:
 
 
 def _fill_spreads(fields: np.ndarray, flat: np.ndarray, start: Sequence[int] | np.ndarray) -> None:
-    """Fill in Σ(x − mean)² in `fields`, again in float64 where float32 overflows or rounds."""
+    """Fill in Σ(x − mean)²; in float64, with the sums again, where float32 fails or rounds."""
     n, total, squares, spread = fields[:4]
     np.subtract(squares, total * total / n, out=spread)
     # Where less than a sixteenth is left, rounding shows; infinity, NaN and all but nothing fail

@@ -241,7 +241,7 @@ def _first_seeds(values: Values, n: int) -> dict[int, float]:
 
 
 def _compare(pair: Pair, within: Within, level: float) -> Difference:
-    """Return a pair's difference with its interval at a level such as 0.95, and uncorrected p."""
+    """Return a pair's difference, interval at a level (NaN: compared by shares), uncorrected p."""
     values, base, facts, has_groups = pair
     gap = _compare_means(values, base, facts, within, level)
     seeds = [seed for seed in values if not math.isnan(values[seed] - base.get(seed, math.nan))]
