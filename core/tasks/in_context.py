@@ -133,9 +133,7 @@ def reverse(generator: torch.Generator, batch: int, length: int, vocabulary: Wor
     training={"steps": 300, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def induction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw repeating sequences, (batch, length); targets: next letters, IGNORE at first.
-
-    There are targets once the sequence repeats.
+    """Draw repeating sequences, (batch, length); targets: next letters, IGNORE until it repeats.
 
     Example (seed 0): h d l j a f h d l j a f h d l j a f h d l j a f → · · · · · · d l j a f h d l
     j a f h d l j a f h
@@ -172,9 +170,7 @@ def induction(generator: torch.Generator, batch: int, length: int, vocabulary: W
     training={"steps": 400, "batch": 32, "learning_rate": 3e-3, "warmup": 20},
 )
 def recall(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw length // 3 pairs, then all keys shuffled, (batch, length); targets: values of keys.
-
-    Before the shuffled keys targets are IGNORE.
+    """Draw length // 3 pairs, then all keys shuffled; targets: IGNORE for pairs, then values.
 
     Example (seed 0): e 4 b 5 g 1 d 2 a 6 c 2 c e b d a g → · · · · · · · · · · · · 2 4 5 2 6 1
     """

@@ -55,9 +55,9 @@ OBJECTS = tuple(
     training={"steps": 1000, "batch": 128, "learning_rate": 3e-3, "warmup": 20},
 )
 def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary: Words) -> Drawn:
-    """Draw two numbers and "=", (batch, 3); target at "=": first − second modulo the prime.
+    """Draw a, b and "=": (batch, 3); targets: IGNORE, IGNORE, (a − b) modulo the prime.
 
-    Elsewhere targets are IGNORE; `length` is not used.
+    `length` is not used.
 
     Example (seed 0): 13 7 = → · · 6
     """
@@ -72,7 +72,7 @@ def subtraction(generator: torch.Generator, batch: int, length: int, vocabulary:
 def fact_table(
     n_subjects: int, n_relations: int = len(RELATIONS), n_objects: int = len(OBJECTS)
 ) -> torch.Tensor:
-    """Return the object of each fact, the same in every run: int64 (n_subjects, n_relations).
+    """Return each fact's object index, the same in every run: int64 (subjects, relations).
 
     Every object occurs equally often, ± 1.
     """

@@ -150,7 +150,7 @@ class Writer:
         return [word for word, after in zip(line, [*line[1:], ""]) if (word, after) != (",", ",")]
 
     def noun(self, kind: str, number: int) -> str:
-        """Return a noun of this kind in singular (0) or plural (1)."""
+        """Pick a noun of this kind, in singular (0) or plural (1), by the next random number."""
         return self.pick(NOUNS[kind])[number]
 
     def be(self, number: int) -> str:
@@ -175,7 +175,7 @@ class Writer:
         return noun_phrase
 
     def predicate(self, number: int) -> list[str]:
-        """Return a predicate clause: ", who was liable ,"."""
+        """Return a predicate clause that agrees in number: ", who was liable ,"."""
         return [",", "who", self.be(number), self.pick(ADJECTIVES), ","]
 
     def subject_relative(self, number: int) -> list[str]:
@@ -192,7 +192,7 @@ class Writer:
         return [self.pick(NEAR), *self.phrase("things")]
 
     def appositive(self, number: int) -> list[str]:
-        """Return an appositive: ", the owner of the letters ,"."""
+        """Return an appositive whose role has this number: ", the owner of the letters ,"."""
         return [",", "the", self.noun("roles", number), "of", *self.phrase("things"), ","]
 
     def participle(self, number: int) -> list[str]:
