@@ -142,7 +142,7 @@ def estimate_seconds_left(states: Sequence[State], workers: float, pace: float =
 def check_budget(
     states: list[State], workers: int, pace: float = 1.0, active: Sequence[State] = ()
 ) -> float:
-    """Return trainings' seconds; MemoryLimitError (with `active`), TimeLimitError above limits.
+    """Estimate the seconds of `states`; MemoryLimitError (`active` count too), TimeLimitError.
 
     Args:
         states: Trainings to start.

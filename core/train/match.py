@@ -183,7 +183,7 @@ def fit_widths(config: Config, target: float, measured: Measured) -> Config:
         return abs(measured(tried) - target) / target
 
     def fit(tried: Config) -> Config:
-        """Return the width at which a linear cost is closest to the target."""
+        """Return the config with the width whose cost, linear in it, is nearest to the target."""
         step = 2 if field == "d_head" and tried.part("position").turns else 1
         a, two = (measured(tried.replace(**{field: width})) for width in (step, 2 * step))
         width = step * max(1, 1 + round((target - a) / (two - a)))

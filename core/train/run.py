@@ -286,12 +286,12 @@ class Run:
 
 
 def _copy_to_cpu(value: Any) -> Any:
-    """Copy every tensor in nested dicts and lists to the CPU."""
+    """Return nested dicts and lists with every tensor copied to the CPU."""
     return _map_values(value, torch.Tensor, lambda tensor: tensor.detach().to("cpu", copy=True))
 
 
 def _map_values(value: Any, kind: type, call: Callable[[Any], Any]) -> Any:
-    """Apply a function to all values of one type in nested dicts and lists."""
+    """Return nested dicts and lists with a function applied to all values of one type."""
     if isinstance(value, kind):
         return call(value)
     if isinstance(value, dict):

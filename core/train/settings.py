@@ -282,7 +282,7 @@ class Learner(Config):
     @classmethod
     @cache
     def settings(cls) -> dict[str, Setting]:
-        """Return Config's settings and `task` by name; their defaults are the task's values."""
+        """Return Config's settings and `task` by name; default: as in Config, or the task's."""
         definitions = dict(super().settings())
         for name, known_setting in definitions.items():
             if name != "task":  # the task's own value until another is given

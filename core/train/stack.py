@@ -97,7 +97,7 @@ class _Stack:
                 group["lr"] = self.optimiser.param_groups[0]["lr"]
 
     def step(self) -> dict[Run, Row]:
-        """Update each run once; return run -> row if one is due. Diverged runs leave.
+        """Update each run once; return run -> Row, of all if due, else of runs that just diverged.
 
         A diverged run has its last row in the dict.
         """
