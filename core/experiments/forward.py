@@ -38,7 +38,7 @@ def continuation(
     sampling: Sampling,
     context: int,
 ) -> Text:
-    """Continue a text (cached): vocabulary, Steps, logits None; ConfigError if no such weights.
+    """Continue a text, cached: (vocabulary, Steps with logits None); ConfigError if no weights.
 
     Args:
         config: Settings of the model.

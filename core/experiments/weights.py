@@ -92,7 +92,7 @@ class TrainedWeights(Weights):
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
-        """Build on weights_config's trained weights, not `vocabulary`; ConfigError if none."""
+        """Build `config` on weights_config's trained weights; ConfigError if none fit."""
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
             config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
@@ -147,7 +147,7 @@ class AblatedWeights(Weights):
 
     @staticmethod
     def describe(config: Config) -> str:
-        """Describe the baseline's training and the part without which it is run."""
+        """Return "Trained with all components, then run without norm (not retrained), seed 0"."""
         then = ""
         if family.member_of(config) != family.WHOLE:
             then = f", then run {_describe_changes(config)} (not retrained)"

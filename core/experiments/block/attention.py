@@ -20,10 +20,9 @@ Pair = tuple[int, int]  # a reader, and what it depends on: token numbers
 
 
 def pair_attention(p: Pass, layer: int, pairs: Iterable[Pair]) -> pd.DataFrame:
-    """Tabulate attention over (query, key) pairs, mean of queries: head from 1, value, uniform.
+    """Tabulate attention on given keys, summed per query, mean: head (from 1), value, uniform.
 
-    The weights of a query on all its marked keys are added up; `value` is the
-    mean over queries. `uniform` is the same for attention spread evenly over all visible keys.
+    `uniform` is the same for attention spread evenly over all visible keys.
 
     Args:
         p: The recorded pass.

@@ -204,7 +204,7 @@ def name_entries(axes: Iterable[str], entries: Iterable[str]) -> str:
 
 
 def write_axes(chosen: dict[str, tuple[str, ...]]) -> str:
-    """Return every axis's entries as text, "axis-a+b__axis-c", without axes at their default."""
+    """Return axes not at their default, in AXES's order, as text: "axis-a+b__axis-c"; or ""."""
     return "__".join(
         f"{axis}-{'+'.join(chosen[axis])}"
         for axis in AXES

@@ -91,7 +91,7 @@ class Depth(Settings):
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
     def passes_to_play(self, cells_per_pass: int) -> list[int]:
-        """Choose the passes (from 1) to play: every n-th and the last, with about PLAYED cells.
+        """Return the passes (from 1) to play: every n-th and the last, about PLAYED cells in all.
 
         cells_per_pass: attention weights of one pass, over all heads; with 0, every pass is played.
         """
@@ -147,7 +147,7 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Measure streams through depth's passes, cached; cells_to_play: per pass; MemoryLimitError.
+    """Run depth's passes, cached; keep attention of 3, or of those to play; MemoryLimitError.
 
     Args:
         config: Settings of the block.

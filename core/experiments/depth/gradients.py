@@ -61,7 +61,7 @@ def gradients(
     megabytes=max_mb() / 128, size=lambda result: result.stream.nbytes + 100 * len(result.weights)
 )
 def _run(config: Config, tokens: tuple[str, ...], machine: Machine, depth: Depth) -> Gradients:
-    """Run one forward and backward pass (cached); see gradients()."""
+    """Run one forward and backward pass, cached; return loss and gradient norms."""
     built, order = depth.plan(config)
     length = len(tokens) + config.padding
     # What is kept for the way back is what a trace of that many layers keeps; gradients take the

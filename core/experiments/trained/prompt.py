@@ -64,7 +64,7 @@ class Flip:
 
 
 def flip(opened: Opened, layer: int, head: int) -> Flip:
-    """Compare was/were after TEXT, and accuracy, with and without a head (indices from 0)."""
+    """Compare was/were after TEXT, accuracy with/without a head (from 0); add its attention."""
     questions = bench(opened)
     cut = Cut(layer, "head", head)
     text = read(opened, TEXT)
@@ -324,7 +324,7 @@ def continuation(
     cuts: tuple[Cut, ...] = (),
     mode: str = "zero",
 ) -> Generator[Step]:
-    """Yield Steps after tokens 0 to `after` (cached), logits None; ConfigError for "resample".
+    """Yield Steps after tokens 0 to `after`, cached, logits None; ConfigError: cuts, "resample".
 
     Close the iterator if it is not read to its end: a large one holds its turn until then.
     """

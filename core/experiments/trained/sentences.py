@@ -64,7 +64,7 @@ def grammar_states() -> tuple[Place, ...]:
 
 
 def following_words(words: Sequence[str]) -> set[str]:
-    """Return the words that the grammar allows after `words`; at a start if the last is unknown.
+    """Return the words that may follow `words`; after an unknown word, those of a beginning.
 
     After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
     those that begin a sentence.

@@ -201,7 +201,7 @@ class Plan:
                     yield name, arm.config, training, seed
 
     def states(self) -> dict[tuple[str, int], State]:
-        """Return {(run name, seed): state before the first step}; ConfigError if untrainable."""
+        """Return {(run name, seed): state before the first step}; ConfigError for float16."""
         return {
             (name, seed): start(config, training, seed, self.machine)
             for name, config, training, seed in self.trainings()

@@ -140,7 +140,7 @@ def gaps(
 
 
 def summary(runs: Runs, plan: Plan, rates: Mapping[str, str] | None = None) -> pd.DataFrame:
-    """Return one row per model, the baseline first, at the newest step that all of them reached.
+    """Tabulate accuracy, difference, verdict, cost and more per model at the newest common step.
 
     variant; accuracy, low, high (95 % interval); seeds (that did not diverge, of which accuracy and
     loss are means); diverged (how many did); difference to the baseline, difference_low,
