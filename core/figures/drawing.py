@@ -126,7 +126,7 @@ class Sublayer:
 
     @property
     def _heads_height(self) -> int:
-        """Height of the heads in the box, if they are drawn as parts of their own."""
+        """Height of the heads in the box, in pixels; 0 unless they are parts of their own."""
         rows = -(-len(self.heads) // IN_A_ROW)
         return rows * (TARGET + GAP) + 4 * bool(rows)
 

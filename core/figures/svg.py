@@ -55,12 +55,12 @@ def text(x: float, y: float, words: str, kind: str, turn: Point | None = None) -
 
 
 def line(kind: str, *points: Point) -> str:
-    """Return a polyline of a CSS class through these points."""
+    """Return an SVG polyline of a CSS class through these points."""
     return f'<polyline class="{kind}" points="{" ".join(f"{x},{y}" for x, y in points)}"/>'
 
 
 def arrow(x: float, y: float, way: str = "down") -> str:
-    """Return an arrow head with its tip at a point, that points "down" or "left"."""
+    """Return an SVG arrow head with its tip at (x, y), pointing "down" or "left"."""
     corners = {"down": ((-4, -7), (4, -7), (0, 0)), "left": ((7, -4), (7, 4), (0, 0))}[way]
     return (
         f'<polygon class="head" points="{" ".join(f"{x + dx},{y + dy}" for dx, dy in corners)}"/>'
