@@ -66,7 +66,7 @@ def model_files(
 
 
 def trained_model_files(state: State, name: str, accuracy: float) -> dict[str, bytes]:
-    """Return a training's current model as model_files(); `accuracy`, a share, is only noted."""
+    """Return a training's model as {"model.safetensors": …, "config.json": … with accuracy}."""
     return model_files(
         model_of(state), name, state.training.task, **_describe_training(state), accuracy=accuracy
     )
