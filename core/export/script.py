@@ -130,7 +130,7 @@ class Script:
         return fill(" ".join(filter(None, (printed, self.note, computed))), WIDTH)
 
     def _imports(self, extra: str = "") -> str:
-        """Return the import lines that the script's code and `extra` code need, sorted."""
+        """Return the imports for the script's code and `extra`, core's in a try with advice."""
         code = "\n".join([extra, self.code, *(table.code for table in self.tables)])
         modules: dict[str, set[str]] = {}
         for module, import_names in IMPORT.findall(code):

@@ -144,7 +144,7 @@ def make_compare_script(
     weights: str = "random",
     baseline: Config | None = None,
 ) -> Script:
-    """Return the script of several models: table compared; with `baseline`: heads, attention.
+    """Return the script of several models: table compared, or with `baseline` heads, attention.
 
     Args:
         configs: Name to model, the baseline first.
