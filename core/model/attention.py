@@ -61,7 +61,7 @@ class MultiHeadAttention(Part):
         kv_cache: Any = None,
         memory: Memory | None = None,
     ) -> torch.Tensor:
-        """Return the output (B, T, D); kv_cache gets k and v, memory the values (or gives them).
+        """Return the output (B, T, D); kv_cache gets k, v; memory gets or gives values to mix.
 
         Args:
             x: Input of the sub-layer, (B, T, D).

@@ -519,7 +519,7 @@ class Config(Settings):
         return MENUS[field][getattr(self, field)]
 
     def replace(self, **changes: Any) -> "Config":
-        """Copy, checked; n_kv_heads, attention_bias follow n_heads, bias if equal; d_ff stays."""
+        """Return a copy; n_kv_heads, attention_bias follow n_heads, bias if equal; d_ff stays."""
         if "n_heads" in changes and self.n_kv_heads == self.n_heads:
             changes = {"n_kv_heads": changes["n_heads"]} | changes
         if "bias" in changes and self.attention_bias == self.bias:

@@ -142,7 +142,7 @@ class Transformer(nn.Module):
     def attention_mask(
         self, tokens: torch.Tensor, real: torch.Tensor | None = None
     ) -> torch.Tensor | None:
-        """Return where queries may attend, but for windows: bool, None for everywhere.
+        """Return where queries may attend by mask and padding, no window: bool; None: everywhere.
 
         Broadcastable to (B, H, T, T). Each attention adds its layer's window.
 
