@@ -165,7 +165,7 @@ Gap = TypeVar("Gap", bound=Tested)
 def correct_together(
     compare: Callable[[Key, float], Gap], keys: Iterable[Key], looks: int = 1, others: int = 0
 ) -> dict[Key, Gap]:
-    """Correct differences compare(key, level) by Holm, × looks, counting others; no p: as is.
+    """Return compare(key, level) by key, its level and p by Holm, × looks, counting others.
 
     Each interval has the level at which Holm's procedure tests its difference. So where both come
     from one test, it excludes 0 exactly where the corrected p is below 0.05. Differences without a

@@ -166,7 +166,7 @@ def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dic
 def compare_runs(
     pairs: Mapping[Key, Pair], within: Within = CHANGE, looks: int = 1, others: int = 0
 ) -> dict[Key, Difference]:
-    """Compare each pair, model − baseline, corrected together (Holm), × looks, counting others.
+    """Return model − baseline of each pair, Holm-corrected together, × looks, counting others.
 
     Args:
         pairs: Models and their baselines, by key.
