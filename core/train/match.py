@@ -168,7 +168,7 @@ def _describe_mismatch(ratio: float, kind: str) -> list[str]:
 
 
 def fit_widths(config: Config, target: float, measured: Measured) -> Config:
-    """Return the config with the d_ff (or d_head, d_model) whose cost comes nearest `target`.
+    """Return config with d_ff (without FFN: d_head), if need be d_model, to cost about `target`.
 
     d_ff is changed where there is a feed-forward network, else the width of the heads (d_head);
     where that alone stays more than CLOSE away, d_model too. Without either sub-layer nothing can

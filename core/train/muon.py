@@ -22,7 +22,7 @@ MATCH = 0.2
 
 
 def matrix_heights(model: Transformer) -> list[tuple[int, ...]]:
-    """Return, per parameter, heights of matrices stacked in it; () outside blocks' linear layers.
+    """Return, per parameter, heights of matrices stacked in it; () outside blocks' linear maps.
 
     In the order of model.parameters().
     """

@@ -160,9 +160,9 @@ def model(state: State) -> Transformer:
 
 @functools.lru_cache(maxsize=64)
 def held_out(name: str, seed: int, length: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a task's test batch (tokens, targets), one for every model of a seed; shared.
+    """Return a task's test batch (tokens, targets) for a seed: cached, shared, on the CPU.
 
-    On the CPU; do not change them. `length` None is the task's own.
+    Do not change them. `length` None is the task's own.
     """
     with torch.inference_mode(False):
         return task[name](
