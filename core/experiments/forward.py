@@ -249,7 +249,7 @@ def _run(
     kind: str,
     weights_config: Config,
 ) -> Pass:
-    """Run a text through a config's model and record every site (cached); see forward()."""
+    """Run a text through a model and record every site, cached, as a Pass; see forward()."""
     padded = (*tokens, *[PAD] * config.padding)
     needed = run_bytes(
         config, len(padded), len(look_up_words(kind, vocabulary(list(tokens)))[0]), machine.dtype

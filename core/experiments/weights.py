@@ -147,7 +147,7 @@ class AblatedWeights(Weights):
 
     @staticmethod
     def describe(config: Config) -> str:
-        """Return "Trained with all components, then run without norm (not retrained), seed 0"."""
+        """Return "Trained with all components[, then run without norm (not retrained)], seed 0"."""
         then = ""
         if family.member_of(config) != family.WHOLE:
             then = f", then run {_describe_changes(config)} (not retrained)"

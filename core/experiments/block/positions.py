@@ -27,7 +27,7 @@ def position_tables(p: Pass, rows: int = 100) -> dict[str, torch.Tensor]:
 
 
 def compare_word_orders(p: Pass) -> pd.DataFrame:
-    """Compare 3 fixed words with their reverse: position, label, mask, value (max gap), notices.
+    """Compare 3 words and their reverse, by position, label, mask: value (largest gap), notices.
 
     Under every position encoding and mask, with words that the model knows.
 

@@ -87,7 +87,7 @@ class Depth(Settings):
 
     @property
     def shown_passes(self) -> dict[str, int]:
-        """First, middle and last pass (from 1), at which attention is recorded."""
+        """First, middle, last pass (from 1) by name, at which attention is recorded."""
         return {"first": 1, "middle": (self.passes + 1) // 2, "last": self.passes}
 
     def passes_to_play(self, cells_per_pass: int) -> list[int]:
@@ -147,7 +147,7 @@ def travel(
     cells_to_play: int = 0,
     compare_precision: bool = False,
 ) -> Journey:
-    """Run depth's passes, cached; keep attention of 3, or of those to play; MemoryLimitError.
+    """Run depth's passes, cached: statistics, attention of 3 or those to play; MemoryLimitError.
 
     Args:
         config: Settings of the block.
@@ -343,7 +343,7 @@ class _Watch:
                 self.patterns[layer + 1] = x[0].float().cpu()
 
     def record_stream(self, x: torch.Tensor) -> None:
-        """Store the stream (1, T, D) of the next pass without its padding; measure if many wait."""
+        """Store a stream (1, T, D) less padding, note similarities; measure if many wait; step."""
         x = x[0, : self.n_real]
         self._streams.append(x)
         if self._passes in self.shown:

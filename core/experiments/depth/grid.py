@@ -173,7 +173,7 @@ class Grid:
         return self.values[:, -1, list(statistic).index(meter)]
 
     def explained(self, meter: str) -> dict[str, float]:
-        """Return {axis: share of a statistic's variance that it explains}; {} where all end equal.
+        """Return {axis: share of a final statistic's variance that it explains}; {} if all equal.
 
         Eta squared: the variance between the means of its entries, divided by the whole. It is of
         the logarithm, where the statistic may grow by powers of ten. Variants without a number are

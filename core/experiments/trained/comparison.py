@@ -155,7 +155,7 @@ def _compare(
     measure: Any,
     back: Callable[[float], float] = float,
 ) -> dict[tuple[str, str], tuple[Any, ...]]:
-    """Return the COMPARED fields of each (group, line) key; differences Holm-corrected together.
+    """Return value, low, high, seeds, difference, p, clear by key; Holm-corrected together.
 
     Args:
         values: Key to seed to value.

@@ -284,11 +284,11 @@ class Bench:
 
     @property
     def positions_with_means(self) -> int:
-        """Number of leading positions that ENOUGH texts reach for a mean of their own."""
+        """Number of leading positions with a mean of their own: ENOUGH texts reach them."""
         return int((self.questions.real.sum(0) >= ENOUGH).sum())
 
     def _mean_by_position(self, sums: torch.Tensor) -> torch.Tensor:
-        """Return float32 means by position, and last one for all positions that few texts reach.
+        """Return float32 means by position, and at the end one for all that too few texts reach.
 
         Args:
             sums: over all texts, float64 (…, T, d).

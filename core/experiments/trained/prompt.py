@@ -324,7 +324,7 @@ def continuation(
     cuts: tuple[Cut, ...] = (),
     mode: str = "zero",
 ) -> Generator[Step]:
-    """Yield Steps after tokens 0 to `after`, cached, logits None; ConfigError: cuts, "resample".
+    """Yield Steps after tokens 0 to `after`, cached, logits None; ConfigError if cuts resample.
 
     Close the iterator if it is not read to its end: a large one holds its turn until then.
     """

@@ -64,7 +64,7 @@ def grammar_states() -> tuple[Place, ...]:
 
 
 def following_words(words: Sequence[str]) -> set[str]:
-    """Return the words that may follow `words`; after an unknown word, those of a beginning.
+    """Return the words that may follow `words`; after an unknown word, a sentence's first words.
 
     After unseen prefixes: the words that follow the last word anywhere; after an unknown word:
     those that begin a sentence.

@@ -22,7 +22,7 @@ class Judged:
 
 
 def select_runs(runs: Runs, plan: Plan) -> Judged:
-    """Select each model's run with the least late loss, per seed, at the baseline's steps.
+    """Select each model and seed's run of least late loss; resample rows to the plan's steps.
 
     Before it is known, or where rates are not searched: the model's own rate. A model may be
     trained for more or fewer steps than the plan says (matched time). It is resampled: at each

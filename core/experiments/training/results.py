@@ -95,9 +95,7 @@ def mean_accuracy(runs: Runs, plan: Plan, name: str, step: int | None = None) ->
 def values_by_step(
     runs: Runs, plan: Plan, name: str, field: str, log: bool = False
 ) -> list[tuple[int, Interval]]:
-    """Return (step, Interval) for each step that all seeds reached, diverged ones aside.
-
-    A model of which all seeds diverged is shown up to there.
+    """Return (step, Interval) for each step that all seeds have; diverged ones aside unless all.
 
     Args:
         runs: Rows by (model, seed).
