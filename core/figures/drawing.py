@@ -29,7 +29,7 @@ MOST = 15
 
 
 def layers_by_component(config: Config) -> dict[str, list[bool]]:
-    """Return {label of a component that only some layers have: whether each layer has it}."""
+    """Return whether each layer has "window N", "positions", if set per layer; {} if none."""
     layers = range(config.n_layers)
     rows = {}
     if config.attention and config.window and config.global_every:
