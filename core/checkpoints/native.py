@@ -87,7 +87,7 @@ def open_training(state: State, name: str) -> Opened:
 
 
 def _describe_training(state: State) -> dict[str, Any]:
-    """Return training settings, seed and step as a dictionary for config.json."""
+    """Return {"training": settings as a dict, "seed": …, "step": …} for config.json."""
     return {"training": dataclasses.asdict(state.training), "seed": state.seed, "step": state.step}
 
 
