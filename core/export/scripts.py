@@ -307,7 +307,7 @@ accuracy_table = summary(compared.runs, PLAN, describe_rates(PLAN, compared.name
 
 
 def make_training_script(plan: Plan) -> Script:
-    """Return a plan's training script: tables rows, curves, accuracy; ConfigError as states()."""
+    """Return a plan's training script: tables rows, curves, accuracy; ConfigError for float16."""
     plan.states()
     baseline = plan.arms[0].config
     settings = {
