@@ -40,7 +40,7 @@ class Menu(dict[str, Part]):
         return enter
 
     def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
-        """Add `part` (None: the key) with facts, or defaults, as attributes; or ValueError.
+        """Add `part` (None: key); facts or defaults become attributes; ValueError if taken, bad.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.

@@ -62,7 +62,7 @@ def is_running(pid: int) -> bool:
 
 @functools.cache
 def versions() -> dict[str, str]:
-    """Return the versions torch, numpy, python and code (the git commit).
+    """Return the versions torch, numpy, python and code (the git commit), read once.
 
     code: the commit, with "-dirty" for changed files, or "unknown".
     """
@@ -87,7 +87,7 @@ def _commit() -> str:
 
 @functools.cache
 def hash_sources() -> str:
-    """Return a hash of core's source files: processes with equal hashes run the same code."""
+    """Return a hash of core's source files, read once: equal hashes mean equal code."""
     digest = hashlib.blake2b(digest_size=6)
     for path in sorted((ROOT / "core").rglob("*.py")):
         digest.update(
