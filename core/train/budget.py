@@ -84,7 +84,7 @@ def _count_muon_operations(config: Config) -> int:
 
 @functools.cache
 def _seconds_per_sequence(name: str) -> float:
-    """Time how a task draws data; return seconds per sequence, the best of three times sixteen."""
+    """Time a task's drawing, once (cached): seconds per sequence, best of three times sixteen."""
     draws = []
     for _ in range(3):
         begin = time.perf_counter()
