@@ -114,7 +114,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
 
 
 def norm_placements(p: Pass) -> dict[str, tuple[str, str]]:
-    """Return {norm: (sub-layer, place)}: place "before", "on the output of" or "after" its sum."""
+    """Return {norm site: (sub-layer, place)}: "before", "on the output of", or "after" its sum."""
     places = p.config.part("placement").norms
     return {
         f"{site}{second}": (sublayer, place)

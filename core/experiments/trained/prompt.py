@@ -104,7 +104,7 @@ def reachable(forward_pass: Pass) -> list[torch.Tensor]:
 
 @torch.inference_mode()
 def logit_lens(model: Transformer, forward_pass: Pass, label: Callable[[int], str]) -> pd.DataFrame:
-    """Tabulate the logit lens: depth, token, word, word_id, probability, of_last.
+    """Tabulate likeliest next words by depth: depth, token, word, word_id, probability, of_last.
 
     Each layer's likeliest next word after each token (nostalgebraist, 2020). depth: 0 for the
     embedding; token: from 1; probability: a share; of_last: probability of the final prediction.
