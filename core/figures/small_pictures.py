@@ -52,7 +52,7 @@ VOTES_STYLE = (
 def agreement_svg(
     words: Sequence[str], weights: Sequence[float], chosen: str, wrong: bool, removed: bool
 ) -> str:
-    """Return a sentence and its predicted next word as SVG, with arcs for a head's attention.
+    """Return a sentence, predicted word, its verdict and arcs of a head's attention as SVG.
 
     The arcs lead from the last given word, from which the next one is predicted, to the words
     before it.
@@ -121,7 +121,7 @@ def spread_svg(
     label: Callable[[float], str],
     values: Sequence[float] = (),
 ) -> str:
-    """Return mean and interval as SVG, with what counts: > smallest, or within ± it if alike.
+    """Return mean, interval, seeds as SVG; marks what counts: > smallest, or ± it if alike.
 
     Args:
         interval: Mean, low, high.
