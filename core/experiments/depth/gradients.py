@@ -122,7 +122,8 @@ def ignores_key_bias(config: Config) -> bool:
         config.position_in(layer).rotate is not Position.rotate for layer in range(config.n_layers)
     )
     plain = not (turned or config.qk_norm or config.score_cap)
-    return config.attention and config.bias and plain and bool(config.part("softmax").sums_to_one)
+    biased = config.attention and config.attention_bias
+    return biased and plain and bool(config.part("softmax").sums_to_one)
 
 
 def norm(tensor: torch.Tensor) -> float:
