@@ -176,9 +176,9 @@ def _describe_bar(bar: Bar, format_value: Callable[[float], str]) -> str:
     return f"{bar.label}: {format_value(bar.mean)}{note}"
 
 
-def describe_range(mark: Mark | None, format_value: Callable[[float], str]) -> str:
+def describe_range(mark: Mark, format_value: Callable[[float], str]) -> str:
     """Describe a predicted range: "0.2 – 0.9", "≥ 0.9" if the upper end is infinite, "< 0.2"."""
-    low, high = mark or (-math.inf, math.inf)
+    low, high = mark
     if math.isinf(low):
         return f"< {format_value(high)}"
     return (
