@@ -385,7 +385,7 @@ def verdict(arguments: Namespace) -> int:
 
 
 def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
-    """Return the summary (a line per cell) and verdicts of a study, stored or else built-in.
+    """Return a study's summary table and verdicts, stored or else built-in; StudyError if none.
 
     Raise StudyError for an unknown name.
     """
@@ -545,7 +545,7 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 
 def _queue_odd_runs(store: Store, workers: WorkerPool, study_id: int) -> int:
-    """Queue finished runs whose conditions differ from the workers', without results; return id.
+    """Requeue finished runs trained in other conditions, deleting results; return the study id.
 
     Runs without a result stay as they are.
 
@@ -667,7 +667,7 @@ class Bar:
         self._said = progress.trouble
 
     def print_above(self, words: str) -> None:
-        """Print a sentence on a line of its own; the bar is redrawn below it."""
+        """Print a sentence on its own line in the bar's place; the next draw() is below it."""
         self._write((self._overwrite("") if self.terminal else "") + words + "\n")
 
     def clear(self) -> None:
@@ -732,7 +732,7 @@ class Agreement:
 
 
 def compare_summaries(now: pd.DataFrame, before: pd.DataFrame) -> Agreement:
-    """Compare a summary with an earlier one: is each value in its interval ± CLOSE (0.01)?
+    """Compare a summary with an earlier one: is each value in the earlier interval ± 0.01?
 
     Cells in only one of them are listed by name.
     """

@@ -129,7 +129,7 @@ def _name_variants(variants: Variants) -> dict[str, Any]:
 
 
 def _write_toml(value: Any) -> str:
-    """Write a value as TOML. NaN, infinities and other types become strings, judged by readers."""
+    """Return a value as TOML; NaN, infinities and other types as strings, judged by readers."""
     if isinstance(value, Mapping):
         pairs = [f"{_write_toml(str(key))} = {_write_toml(entry)}" for key, entry in value.items()]
         return f"{{{', '.join(pairs)}}}"

@@ -671,7 +671,7 @@ class Ticks:
 
 
 def _quote(value: Any) -> str:
-    """Write a value as TOML has it: as JSON, but for one character."""
+    """Return a value as TOML text: its JSON, with the character DEL escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -9,7 +9,7 @@ from core.study.plan import Study
 
 
 def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool = True) -> int:
-    """Add a study with results of curve files (certain: not of mixed ones); return how many.
+    """Store a study and results from files (certain: not mixed ones); return how many results.
 
     Args:
         store: The store.

@@ -77,7 +77,7 @@ text, .floor {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
 def matrix_svg(
     summary: pd.DataFrame, links: bool = False, style: str = "", intervals: bool = True
 ) -> str:
-    """Return a summary as an SVG matrix; without `intervals` no baseline row, and whole points.
+    """Return a summary as an SVG matrix; without `intervals` variants only, in whole points.
 
     Args:
         summary: The table.

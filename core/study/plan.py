@@ -202,7 +202,7 @@ class TaskSetup:
         return {name: variants[name] for name in names}
 
     def baseline(self) -> Config:
-        """Return the config of the baseline on this task. Raises ConfigError."""
+        """Return the config of the baseline on this task; ConfigError if it is not possible."""
         return task[self.task].config(
             **{name: self.changes[name] for name in MODEL if name in self.changes}
         )
@@ -232,7 +232,7 @@ class Study:
     later: tuple[Run, ...] = ()
 
     def seconds(self, workers: int) -> float:
-        """Return the estimated seconds of all runs on so many workers, at least the longest's.
+        """Estimate seconds of the first look's runs, stored too, on workers; at least the longest.
 
         Runs that are stored count, too.
         """
@@ -359,7 +359,7 @@ def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tupl
 
 
 def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
-    """Describe in lines of text what a study would train and how long, without stored runs."""
+    """Describe a study's plan in lines of text, with times for the runs not stored yet."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
     seeds = len({run.seed for run in study.runs})
     left = study

@@ -116,7 +116,7 @@ def report_html(store: Store, study: int) -> str:
     It needs no finished run.
     """
     provenance = made_of(store.runs(study, *ENDED, spec=False))
-    return _write_report(store, study, provenance)
+    return _render_report(store, study, provenance)
 
 
 def shipped_report(name: str) -> str:
@@ -126,11 +126,11 @@ def shipped_report(name: str) -> str:
         import_curves(store, study, shipped_curves(name), certain=False)
         study_id = store.find(study.name)
         assert study_id is not None
-        return _write_report(store, study_id, find_provenance(name, study), f"studies/{name}.toml")
+        return _render_report(store, study_id, find_provenance(name, study), f"studies/{name}.toml")
 
 
-def _write_report(store: Store, study: int, provenance: Made, path: str = "") -> str:
-    """Return the report of a stored study as an HTML page, naming its file `path`, if any.
+def _render_report(store: Store, study: int, provenance: Made, path: str = "") -> str:
+    """Return a stored study's report as HTML, naming its file `path`; StudyError if gone.
 
     Args:
         store: The store.
@@ -327,7 +327,7 @@ def _build_task(
 
 
 def _describe_baseline(base: Line) -> str:
-    """Describe a baseline's accuracy for a heading: "baseline 97.2 % (95.0 to 99.4)".
+    """Describe "baseline 97.2 % (95.0 to 99.4)", and learnt runs if they are in two groups.
 
     Without results it says so.
     """
@@ -395,7 +395,7 @@ def _name_variant(variant: str) -> str:
 
 
 def _list_notes(line: Line) -> list[str]:
-    """Return what else is to be known of a cell, in words (seeds, rates, conditions); or []."""
+    """Return notes on a cell, such as diverged seeds, rates or mixed conditions; or []."""
     notes = []
     if line.diverged:
         notes.append(f"{line.diverged} of {line.seeds + line.diverged} diverged")
@@ -482,7 +482,7 @@ def _scale_svg(margin: float, noise_floor: float, reach: float, height: float) -
 def _row_svg(
     line: Line, notes: Sequence[str], y: float, gaps: Mapping[int, float], reach: float
 ) -> str:
-    """Return the row of a variant as SVG, from y on: seeds, interval and mean, values, notes.
+    """Return a variant's row as SVG from y on: name, seeds, interval, mean, verdict and notes.
 
     `gaps` is seed -> difference as a share; a NaN difference has no dot.
     """

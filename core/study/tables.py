@@ -577,7 +577,7 @@ class Stored:
 
 
 def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Stored | None:
-    """Load a task's rows, leaving out variants of other steps or length; None if no common seed.
+    """Load a task's rows; variants of other steps or length are skipped; None if no common seed.
 
     Rows of unfinished runs are included.
 

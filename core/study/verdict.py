@@ -91,7 +91,7 @@ def training_document(runs: Runs, plan: Plan, provenances: Sequence[Made]) -> Do
 
 
 def write_document(document: Document) -> str:
-    """Write a document as JSON text."""
+    """Return a document as JSON text, indented, with a newline at its end."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 

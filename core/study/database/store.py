@@ -169,7 +169,7 @@ class Store(Connected):
             return number
 
     def stored(self, study: Study) -> Stored:
-        """Return a study's finished runs, how many stored ones it dropped, and the store's pace."""
+        """Return hashes of a study's finished runs, number of runs it dropped, store's pace."""
         query = select(runs.c.hash, runs.c.state).join(studies).where(studies.c.name == study.name)
         with self.reading() as connection:
             states = {key: state for key, state in connection.execute(query)}
@@ -178,7 +178,7 @@ class Store(Connected):
         return Stored(ended, len(states.keys() - hashes), self.pace())
 
     def pace(self) -> float:
-        """Return the time of the latest finished runs over the time expected; 1 without any.
+        """Return seconds taken over expected by the store's 100 latest timed runs; 1 without any.
 
         Imported runs, of which no time is known, do not count.
         """
@@ -276,7 +276,7 @@ class Store(Connected):
             )
 
     def late_losses(self, study: int) -> dict[int, float]:
-        """Return run id -> late loss (core.train.match) of runs that finished without diverging."""
+        """Return run id -> late loss (core.train.match) of wanted runs done, not diverged."""
         late = and_(rows.c.run == runs.c.id, 10 * rows.c.step > 9 * runs.c.steps)
         done = and_(runs.c.study == study, runs.c.wanted, runs.c.state == DONE)
         losses_by_cell: dict[tuple[int, int], list[tuple[int, float]]] = {}
@@ -304,7 +304,7 @@ class Store(Connected):
     # Who trains what
 
     def enrol(self, study: Study) -> Enrolled:
-        """Add a study or new queued runs to that of its name; return its id and counts of runs.
+        """Add a study, or update that of its name with new queued runs; return its id and counts.
 
         Runs that it no longer contains stay stored but unwanted.
         """
@@ -346,14 +346,14 @@ class Store(Connected):
         )
 
     def requeue(self, study: int, states: Iterable[str] = (STOPPED, FAILED)) -> int:
-        """Queue a study's wanted runs in these states again, without rows; return how many."""
+        """Queue a study's wanted runs in these states again, deleting rows; return how many."""
         with self.writing() as connection:
             return _requeue(
                 connection, and_(runs.c.study == study, runs.c.state.in_(states), runs.c.wanted)
             )
 
     def rerun(self, study: int, run_ids: Iterable[int]) -> int:
-        """Queue a study's finished runs again, without results; return how many.
+        """Queue these runs again if finished and wanted, deleting results; return how many.
 
         Other ids are ignored.
         """
@@ -602,7 +602,7 @@ def _result_columns(
 
 
 def _requeue(connection: sql.Connection, condition: sql.ColumnElement[bool]) -> int:
-    """Queue runs that meet an SQL condition, in any state, without results; return how many."""
+    """Queue runs that meet an SQL condition, in any state, deleting results; return how many."""
     numbers = list(connection.scalars(select(runs.c.id).where(condition).with_for_update()))
     for some in _split_ids(numbers):
         connection.execute(delete(rows).where(rows.c.run.in_(some)))
