@@ -225,7 +225,7 @@ def write_script(rows: Sequence[Row]) -> str:
 def write_class_report(
     answers: pd.DataFrame, code: str, words: Mapping[str, str], language: str = ENGLISH
 ) -> str:
-    """Return every question of a class with its answers and reasons as an HTML page; no names.
+    """Return a class's questions, answers, reasons and gain as an HTML page; no nicknames.
 
     Args:
         answers: One row per vote, of Classroom.read_answers.
@@ -312,7 +312,7 @@ def tabulate_changes(question: Question, answers: pd.DataFrame) -> pd.DataFrame:
 def add_words(
     answers: pd.DataFrame, words: Mapping[str, str], language: str = ENGLISH
 ) -> pd.DataFrame:
-    """Return a copy of answers for export with columns of text added: says and sure_text.
+    """Return a copy of answers with texts added (says, sure_text) and seconds rounded.
 
     Seconds are rounded to 2 decimals.
     """
