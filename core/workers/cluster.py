@@ -46,7 +46,7 @@ class ClusterLostError(ClusterError):
 
 
 def create_pool(count: int | None = None) -> WorkerPool:
-    """Return DASK_SCHEDULER_ADDRESS's cluster, or a pool, of at most `count`; ClusterError.
+    """Return the cluster at DASK_SCHEDULER_ADDRESS (ClusterError if bad), else a ProcessPool.
 
     Args:
         count: Number of processes, or of threads of the cluster at most. None: worker_count()

@@ -271,7 +271,7 @@ class WorkerPool:
         return (rows, None) if rows else None
 
     def _cache_training(self, training: SharedTraining) -> None:
-        """Cache a training for the next job that asks for it, unless it failed or has not begun."""
+        """Cache a training unless failed or not begun; of a finished one keep the model alone."""
         state = training.state
         if not state.step or training.error:
             return
