@@ -18,7 +18,7 @@ from core.study.tables import summary_with_guards
 
 
 def main():
-    """Compute and write the summaries of all shipped studies from their curves; keep seconds."""
+    """Compute and write the summaries of the menu `shipped` from curves; keep their seconds."""
     with TemporaryDirectory() as folder:
         store = Store(str(Path(folder) / "shipped.sqlite"))
         for name in shipped:
