@@ -385,10 +385,7 @@ def verdict(arguments: Namespace) -> int:
 
 
 def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
-    """Return a study's summary table and verdicts, stored or else built-in; StudyError if none.
-
-    Raise StudyError for an unknown name.
-    """
+    """Return a study's summary table and verdicts, stored or else built-in; StudyError if none."""
     if _is_only_built_in(name, database):
         return read_summary(table_of(name)), shipped_document(name)
     store = Store(database, create=False)
@@ -475,7 +472,7 @@ def print_mixed(store: Store, study_id: int, stream: TextIO | None = None) -> No
 
 
 def train(arguments: Namespace, studies: Sequence[Study | int], again: bool = False) -> int:
-    """Train missing runs (`again`: odd ones) with a bar; return 0 if all are done, 1, 128 + n.
+    """Train missing (`again`: odd) runs with a bar; return 0, 1 if any lacks results, 128 + n.
 
     Args:
         arguments: The command line.

@@ -101,7 +101,7 @@ def made_by(files: Sequence[Curves]) -> Made:
 def write_curves(
     path: str | Path, rows_by_hash: Mapping[str, Sequence[Row]], provenance: Made
 ) -> None:
-    """Write the curves of runs, and what trained them, to an .npz file. Raises OSError.
+    """Write the curves of runs, and what trained them, to an .npz file; OSError if that fails.
 
     Args:
         path: The file.

@@ -73,13 +73,13 @@ def read(path: str | Path) -> Study:
 
 
 def parse(text: str) -> Study:
-    """Parse the TOML text of a study. Raises StudyError with every mistake."""
+    """Parse the TOML text of a study; StudyError with every mistake."""
     text = text.removeprefix("\ufeff")
     return _Reader(text).read()
 
 
 def load(text: str) -> dict[str, Any]:
-    """Parse a TOML text into a dict. Raises StudyError if it is too long or not TOML."""
+    """Parse a TOML text into a dict; StudyError if it is too long or not TOML."""
     if len(text) > MAX_CHARACTERS:
         raise StudyError([f"The file is too long: the limit is {MAX_CHARACTERS:,} characters."])
     try:
@@ -109,7 +109,7 @@ class _Reader:
         self.problems: list[str] = []
 
     def read(self) -> Study:
-        """Return the study. Raises StudyError with every mistake."""
+        """Return the study; StudyError with every mistake."""
         self.check_count()
         for key in self.document:
             if key not in KEYS:
@@ -596,7 +596,7 @@ def read_looks(value: Any) -> tuple[int, ...]:
 
 
 def looks_of(toml_text: str) -> tuple[int, ...]:
-    """Return the numbers of seeds at which a study's text compares; () for one look or invalid."""
+    """Return the numbers of seeds at which a study's TOML compares; () unless it states looks."""
     return read_looks(tomllib.loads(toml_text).get("seeds"))
 
 

@@ -86,7 +86,7 @@ def find_study(name: str) -> str:
 
 @lru_cache
 def read_shipped_study(name: str) -> Study:
-    """Read the definition of a shipped study by its name. Raises StudyError, OSError."""
+    """Read the definition of a shipped study by its name, cached; StudyError or OSError."""
     return read(study_of(find_study(name)))
 
 

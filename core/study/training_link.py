@@ -22,7 +22,7 @@ def link_parameters(
     machine: dict[str, str],
     search: str = "none",
 ) -> dict[str, str]:
-    """Return the link parameters (name -> text) that open a variant and baseline on Training.
+    """Return a link's parameters for Training: a variant, with its baseline where comparable.
 
     Defaults are left out, and the variant is one of "variants" where it can be compared.
 

@@ -105,7 +105,7 @@ class Store(Connected):
         patiently(lambda: self._open(create), seconds)
 
     def _open(self, create: bool) -> None:
-        """Check the tables, or create them; set `writable`. NoStoreError if not to be created.
+        """Check the tables, or create them, and set `writable`; NoStoreError if not to be created.
 
         A read-only file is opened to read, and must have tables.
         """
@@ -353,10 +353,7 @@ class Store(Connected):
             )
 
     def rerun(self, study: int, run_ids: Iterable[int]) -> int:
-        """Queue these runs again if finished and wanted, deleting results; return how many.
-
-        Other ids are ignored.
-        """
+        """Queue these runs again if finished and wanted, deleting results; return how many."""
         queued = 0
         with self.writing() as connection:
             for some in _split_ids(list(run_ids)):
@@ -406,7 +403,7 @@ class Store(Connected):
             ).rowcount
 
     def delete(self, study: int) -> None:
-        """Delete a study and all its results; its workers stop. Ignores an unknown id."""
+        """Delete a study and all its results, if it exists; its workers stop."""
         with self.writing() as connection:
             connection.execute(delete(studies).where(studies.c.id == study))
 
