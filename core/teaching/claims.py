@@ -243,7 +243,7 @@ def describe_verdicts(results: Iterable[Judged]) -> str:
 
 
 def write_values(path: Path, values: Mapping[str, Values]) -> None:
-    """Write claim -> seed -> number as CSV. Raises OSError."""
+    """Write claim -> seed -> number as a CSV file; OSError if that fails."""
     rows = [
         (name, seed, value) for name, by_seed in values.items() for seed, value in by_seed.items()
     ]

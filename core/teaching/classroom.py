@@ -178,7 +178,7 @@ def has_tables(connection: Connection) -> bool:
 
 
 def create_tables(connection: Connection) -> None:
-    """Create the tables where they are missing. Raises StoreError for another version."""
+    """Create the tables where they are missing; StoreError for another version."""
     if not has_tables(connection):
         metadata.create_all(connection)
         connection.execute(versions.insert().values(only=1, version=VERSION))
@@ -449,7 +449,7 @@ class Classroom:
         )
 
     def sweep(self) -> int:
-        """Delete the classes that began more than 24 hours ago. Return how many."""
+        """Delete the classes that began more than 24 hours ago; return how many."""
         return self.run(_sweep, writes=True) if self.has_tables() else 0
 
     def shut(self) -> None:
@@ -507,7 +507,7 @@ class Classroom:
         sure: int = 0,
         because: str = "",
     ) -> Vote:
-        """Store and return a vote of a round, from 1; ClassError if refused. Call with (code, …).
+        """Store and return a vote of a round, from 1; ClassError if refused; call with (code, …).
 
         `sure` goes from 0 (a guess) to SURE.
 
@@ -559,7 +559,7 @@ class Classroom:
     def read_own_votes(
         self, connection: Connection, room: Room, key: str
     ) -> dict[tuple[str, int], Vote]:
-        """Return (question, round) -> vote; ClassError without a seat. Call with (code, key)."""
+        """Return (question, round) -> vote; ClassError without a seat; call with (code, key)."""
         seat = _find_seat(connection, room, hash_secret(key))
         columns = (
             polls.c.question,
@@ -582,7 +582,7 @@ class Classroom:
 
     @transaction(by_code)
     def watch(self, connection: Connection, room: Room) -> Watched:
-        """Return everybody's view; distribution None before it is shown. Call with (code)."""
+        """Return everybody's view; distribution None before it is shown; call with (code)."""
         poll = _find_poll(connection, room)
         current = _read_view(connection, room, poll)
         if poll is None or poll.phase == OPEN or not (poll.shown or poll.phase == REVEALED):
@@ -591,7 +591,7 @@ class Classroom:
 
     @transaction(by_token)
     def watch_as_teacher(self, connection: Connection, room: Room) -> TeacherView:
-        """Return the teacher's view, with plan, reasons, who has not voted. Call with (token)."""
+        """Return the teacher's view, with plan, reasons, who has not voted; call with (token)."""
         poll = _find_poll(connection, room)
         questions = select(polls.c.question).where(polls.c.room == room.id).order_by(polls.c.id)
         details: dict[str, Any] = {
@@ -626,7 +626,7 @@ class Classroom:
 
     @transaction(by_token)
     def read_answers(self, connection: Connection, room: Room) -> pd.DataFrame:
-        """Return one row per vote of a class, with COLUMNS (seat, nickname, …). Call with (token).
+        """Return a class's votes, a row each, with COLUMNS (seat, nickname, …); call with (token).
 
         Ordered by question, round and seat.
 
@@ -658,9 +658,9 @@ class Classroom:
     def open(
         self, connection: Connection, room: Room, question: str, seconds: float | None = None
     ) -> None:
-        """Ask a question not asked before, closing the last. Call with (token, question, seconds).
+        """Open a question, closing the last; ClassError if asked; call with (token, question, …).
 
-        ClassError if it was asked before. It may be one that was not planned.
+        It may be one that was not planned.
 
         Each question is asked once. Opened again in its first round, before it closes, its time
         starts again.
@@ -700,12 +700,12 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def close(self, connection: Connection, room: Room) -> None:
-        """Close voting in this round, if open; ClassError before a question. Call with (token)."""
+        """Close voting in this round, if open; ClassError before a question; call with (token)."""
         _close(connection, _require_poll(connection, room))
 
     @transaction(by_token, writes=True)
     def discuss(self, connection: Connection, room: Room) -> None:
-        """Begin the discussion; ClassError if open, in round 2 or revealed. Call with (token)."""
+        """Begin the discussion; ClassError if open, in round 2 or revealed; call with (token)."""
         poll = _require_poll(connection, room, OPEN, REVEALED)
         if poll.round == ROUNDS:
             words = (
@@ -720,7 +720,7 @@ class Classroom:
     def open_second_round(
         self, connection: Connection, room: Room, seconds: float | None = None
     ) -> None:
-        """Open round 2 (round 1 closed), or restart its clock. Call with (token, seconds or None).
+        """Open round 2 (round 1 closed), or restart its clock; call with (token, seconds or None).
 
         ClassError while the first round is open, and once the result is revealed.
 
@@ -742,7 +742,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def show(self, connection: Connection, room: Room, on: bool = True) -> None:
-        """Show or hide the distribution; ClassError while open. Call with (token, on).
+        """Show or hide the distribution; ClassError while open; call with (token, on).
 
         It stays visible once the answer is revealed.
         """
@@ -750,14 +750,14 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def reveal(self, connection: Connection, room: Room) -> None:
-        """End a closed question: all see answer, votes; ClassError if open. Call with (token)."""
+        """End a closed question: all see answer, votes; ClassError if open; call with (token)."""
         poll = _require_poll(connection, room, OPEN)
         _close(connection, poll)
         _update_poll(connection, poll, phase=REVEALED)
 
     @transaction(by_token, writes=True)
     def pick(self, connection: Connection, room: Room, ids: Iterable[int]) -> None:
-        """Show just these reasons (ids, up to 3) of a closed question. Call with (token, ids).
+        """Show just these reasons (ids, up to 3) of a closed question; call with (token, ids).
 
         [] hides all. ClassError for other ids.
 
@@ -783,7 +783,7 @@ class Classroom:
 
     @transaction(by_token, writes=True)
     def end(self, connection: Connection, room: Room) -> None:
-        """Delete a class with everything that is stored about it. Call with (token)."""
+        """Delete a class with everything that is stored about it; call with (token)."""
         connection.execute(rooms.delete().where(rooms.c.id == room.id))
 
 
@@ -815,7 +815,7 @@ def _start(connection: Connection, token: str, questions: list[str]) -> str:
 
 
 def _find_seat(connection: Connection, room: Room, key: str) -> int:
-    """Return the id of a seat's row by the hash of its key. Raises ClassError."""
+    """Return the id of a seat's row by the hash of its key; ClassError if there is none."""
     seat: int | None = connection.scalar(
         select(seats.c.id).where(seats.c.room == room.id, seats.c.key == key)
     )

@@ -83,7 +83,7 @@ combine.add(
 
 
 def measure_outcome(lesson: Lesson) -> Outcome:
-    """Measure all values of a lesson and the number to predict. ConfigError if data lacks.
+    """Measure all values of a lesson and the number to predict; ConfigError if data lacks.
 
     The lesson must have a prediction.
     """
@@ -228,5 +228,5 @@ def write_answer(answer: Answer) -> str:
 
 
 def read_answer(prediction: Prediction, text: str) -> Answer:
-    """Parse and check an answer in JSON. Raises ValueError."""
+    """Parse and check an answer in JSON; ValueError if it is not valid."""
     return check_answer(prediction, json.loads(text))

@@ -93,7 +93,7 @@ class Table:
         return value
 
     def take_names(self, key: str, choices: Mapping[str, Any], least: int = 1) -> tuple[str, ...]:
-        """Remove and return a list of at least `least` names, all different. LessonError if not.
+        """Remove and return a list of at least `least` names, all different; else LessonError.
 
         Args:
             key: Name of the entry.
@@ -120,11 +120,11 @@ class Table:
         return params
 
     def take_table(self, name: str) -> "Table":
-        """Remove and return a nested table. LessonError where it lacks."""
+        """Remove and return a nested table; LessonError where it lacks."""
         return Table(self.lesson, self.path_of(name), self.take(name, dict))
 
     def take_tables(self, name: str) -> "list[Table]":
-        """Remove and return a list of nested tables. LessonError where it lacks."""
+        """Remove and return a list of nested tables; LessonError where it lacks."""
         return [
             Table(self.lesson, f"{self.path_of(name)} {n}", document)
             for n, document in enumerate(self.take(name, list), 1)
@@ -138,7 +138,7 @@ class Table:
 
 
 def build_lesson(name: str, document: Mapping[str, Any], language: str = ENGLISH) -> Lesson:
-    """Build a lesson from its file's content (unchanged, not translated). Raises LessonError.
+    """Build a lesson from its file's content (unchanged, not translated); else LessonError.
 
     Args:
         name: Name of the lesson.
@@ -185,7 +185,7 @@ def build_lesson(name: str, document: Mapping[str, Any], language: str = ENGLISH
 
 
 def _read_value(table: Table) -> Value:
-    """Read a measured value: label, reading and parameters. Raises LessonError."""
+    """Read a measured value: label, reading and parameters; LessonError for mistakes."""
     params = table.take_params("of")
     value = Value(table.take("label", str), table.take_choice("reading", reading), params)
     unknown = [name for name in params if name not in reading[value.reading].takes]
@@ -196,7 +196,7 @@ def _read_value(table: Table) -> Value:
 
 
 def _read_prediction(table: Table, values: Mapping[str, Value]) -> Prediction:
-    """Read a prediction: question, kind of answer, options. Raises LessonError."""
+    """Read a prediction: question, kind of answer, what it needs; LessonError for mistakes."""
     kind_of = table.take_choice("kind", KINDS)
     ranked = table.take_names("ranked", values, 2) if kind_of == "rank" else ()
     number = (
@@ -260,7 +260,7 @@ def _read_number(table: Table, values: Mapping[str, Value]) -> Number:
 
 
 def _read_option(table: Table) -> Option:
-    """Read an option of a choice, with its sketch and its range. Raises LessonError."""
+    """Read an option of a choice, with its sketch and its range; LessonError for mistakes."""
     sketch = tuple(table.take("sketch", list, []))
     is_drawn = (
         all(type(height) in (int, float) and 0 <= height <= 1 for height in sketch)
@@ -319,14 +319,14 @@ def _read_explanation(table: Table, values: Mapping[str, Value]) -> dict[str, st
 
 
 def _read_way(table: Table) -> Way:
-    """Read a link: text, page, and parameters (checked only to be text). Raises LessonError."""
+    """Read a link: text, page, and parameters (checked only to be text); else LessonError."""
     way = Way(table.take("text", str), table.take_choice("page", PAGES), table.take_params("link"))
     table.require_all_taken()
     return way
 
 
 def _read_transfer(table: Table) -> Transfer:
-    """Read the transfer question, the right index from 1 (in the Transfer: 0). LessonError."""
+    """Read the transfer question, the right index from 1 (in the Transfer: 0); LessonError."""
     options = tuple(map(str, table.take("options", list)))
     transfer = Transfer(
         table.take("asks", str), options, table.take("right", int) - 1, table.take("because", str)
@@ -343,7 +343,7 @@ def _read_transfer(table: Table) -> Transfer:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read the file of a lesson as a dict. Raises LessonError."""
+    """Read the file of a lesson as a dict; LessonError if it cannot be read."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -96,7 +96,7 @@ reading: Menu[Reading] = Menu("Readings", unit="number", within=ANYTHING, curve=
 
 
 def measure_reading(name: str, params: Params) -> Measured:
-    """Measure the reading of this name, or return it from a cache. Raises ConfigError."""
+    """Measure the reading of this name, or return it from a cache; ConfigError if it fails."""
     return _measure_once(name, tuple(sorted(params.items())))
 
 
@@ -135,7 +135,7 @@ def names_of(*kinds: type[Settings]) -> tuple[str, ...]:
 
 
 def parse_n_tokens(params: Params) -> int:
-    """Parse the parameter "tokens", a number of tokens, 100 by default. Raises ConfigError."""
+    """Parse the parameter "tokens", a number of tokens, 100 by default; else ConfigError."""
     text = params.get("tokens", "100")
     if (
         text.isascii()
@@ -341,7 +341,7 @@ def read_training(params: Params) -> tuple[str, str, str]:
 
 
 def training_rows(params: Params) -> dict[int, list[Row]]:
-    """Return seed -> rows of the shipped training in the parameters. Raises ConfigError."""
+    """Return seed -> rows of the shipped training in the parameters; ConfigError if it lacks."""
     try:
         return {
             seed: list(rows) for seed, rows in Evidence().curves(*read_training(params)).items()
