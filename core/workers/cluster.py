@@ -227,7 +227,7 @@ class Call(NamedTuple):
 
 
 def connect(address: str, seconds: float) -> Any:
-    """Return a Dask client; silence Dask's logs. ClusterError without Dask or an answer."""
+    """Return a Dask client and silence Dask's logs; ClusterError without Dask or an answer."""
     try:
         from distributed import Client
     except ImportError:
@@ -260,7 +260,7 @@ def connect(address: str, seconds: float) -> Any:
 def describe_difference(
     answer: Future[Description], local: Description, first: Description | None, needed: set[str]
 ) -> str:
-    """Describe why a worker does not compute as others do; "" if it does. Its answer is done.
+    """Describe why a worker (its answer is done) does not compute as others do; "" if it does.
 
     `first` is the first worker's description, if any; `needed` has device types such as "cuda".
 

@@ -155,7 +155,7 @@ class Job:
         self.workers.assign()
 
     def resume(self) -> None:
-        """Continue training after a stop; this polls, too. A failed job stays as it is."""
+        """Continue training after a stop, and poll; a failed job stays as it is."""
         self.stopped = False
         self.poll()
 
@@ -214,7 +214,7 @@ class WorkerPool:
         raise NotImplementedError
 
     def refresh_workers(self) -> str:
-        """Update which workers exist; call this regularly. Return why none can train, or "".
+        """Update which workers exist (call it regularly); return why none can train, or "".
 
         A pool on this machine has a fixed number of workers: nothing to update, and always "".
         """
@@ -224,7 +224,7 @@ class WorkerPool:
         """Start all workers now, in pools that would start them later; here: do nothing."""
 
     def require(self, machine: Machine) -> None:
-        """Note that trainings need this machine. Raises ConfigError if it will never exist."""
+        """Note that trainings need this machine; ConfigError if it will never exist."""
         machine.check_here()
 
     def versions(self) -> dict[str, str]:
@@ -232,7 +232,7 @@ class WorkerPool:
         return versions()
 
     def device(self, machine: Machine) -> tuple[str, str]:
-        """Return the device that trains: cuda, mps or cpu, and its name. Raises ConfigError."""
+        """Return the device that trains: (cuda, mps or cpu; its name); ConfigError without it."""
         machine.check_here()
         return machine.torch_device, device_name(machine)
 
@@ -327,7 +327,7 @@ class WorkerPool:
                 self._cache_training(training)
 
     def _start(self, chunk: list[SharedTraining]) -> bool:
-        """Submit a chunk to a worker. Return False where there is no worker."""
+        """Submit a chunk to a worker; return False where there is no worker."""
         states = [training.state for training in chunk]
         try:
             future = self.train(states, CHUNK if states[0].step else FIRST)
@@ -353,7 +353,7 @@ class WorkerPool:
                 self.assign()
 
     def _take_result(self, future: Future[bytes]) -> None:
-        """Take a worker's result, or note why it failed. Call under the lock."""
+        """Take a worker's result, or note why it failed; call it under the lock."""
         chunk = self.running.pop(future, [])
         for training in chunk:
             training.is_running = False

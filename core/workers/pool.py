@@ -58,7 +58,7 @@ class ProcessPool(WorkerPool):
         return self.submit(worker.train_chunk, pickle.dumps(states), seconds)
 
     def submit(self, call: Callable[..., T], *arguments: object) -> Future[T]:
-        """Run a call in a worker; return its future. Raises CancelledError after close()."""
+        """Run a call in a worker; return its future; CancelledError, at once, after close()."""
         with self.lock:
             if self._is_closed:
                 raise CancelledError("the workers have been ended")
