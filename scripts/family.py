@@ -100,7 +100,7 @@ def perplexity(opened: Opened, n_texts: int) -> float:
 
 
 def train_member(member: str, seed: int) -> bytes:
-    """Train one member of the family. Return the content of its safetensors file."""
+    """Train one member of the family; return the content of its safetensors file."""
     model, steps, seconds = train(config_of(member, seed))
     weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
     about = {

@@ -163,7 +163,7 @@ def with_gap(words: list[str], where: float, removed: float, inserted: float) ->
 
 
 def train(config: Config = CONFIG) -> tuple[Transformer, int, float]:
-    """Train a config on legal sentences. Return model, steps (fewer if it diverged) and seconds.
+    """Train a config on legal sentences; return model, steps (fewer if it diverged), seconds.
 
     The sentences depend on the seed alone. Ends before a step with numbers out of range.
     """
