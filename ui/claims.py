@@ -89,7 +89,7 @@ def result_table(context: ClaimsContext) -> pd.DataFrame:
     help="experiment, seeds and rule of one claim, with a link to run it.",
 )
 def evidence(context: ClaimsContext):
-    """Draw one claim: result, source, rule, values of all seeds and a link to its experiment."""
+    """Draw a menu of claims and one of them: result, source, rule, values by seed, link."""
     name = context.look.claim
     names = list(claim)
     st.selectbox(

@@ -267,7 +267,7 @@ WRAPPED = """<style>
 </style>"""
 
 
-def experiments_on(page_shown: Page) -> list:
+def experiments_on(page_shown: Page) -> list[tuple[str, str, dict[str, str]]]:
     """Return the experiments of a page as tuples: title, question, link parameters (a dict)."""
     if page_shown is TRAINED_MODEL:
         head = ".".join(map(str, best_reader(SHIPPED)))
@@ -346,7 +346,7 @@ def draw_presets():
 
 
 def draw_shipped_matrix(look: StartLook):
-    """Draw the selected shipped study's ablation matrix; raise ConfigError without its table."""
+    """Draw a choice of shipped studies and the one's ablation matrix; ConfigError without table."""
     st.header("What does each component contribute?", anchor=False)
     draw_bar("studies", [tabs("Parts", shipped, "parts")])
     path = table_of(look.parts)

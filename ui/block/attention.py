@@ -12,7 +12,7 @@ def attention(context: BlockContext):
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context: BlockContext):
-    """Draw one head's computation step by step, from queries and keys to its output."""
+    """Draw one step of a head's computation as a matrix, and controls of layer, head and step."""
     shared.steps(context.forward_pass, context.look)
 
 

@@ -24,7 +24,7 @@ from ui.shared.base import draw_picks
 
 @view.register("compare", label="Compare", help="baseline and variants side by side.")
 def draw_comparison(context: BlockContext):
-    """Draw a table of each variant's output and statistics, and its mean attention in a layer."""
+    """Draw the view Compare: legend, effect, table of statistics, mean attention in a layer."""
     forward_pass = context.forward_pass
     for reason in context.left_out:
         st.caption(literal(reason))

@@ -250,7 +250,7 @@ class BlockContext:
         return available, [*notes, *left_out]
 
     def _why_broken(self, variant: Variant) -> str:
-        """Return why a variant's checkpoint cannot be opened, or "". Raise it for the baseline."""
+        """Return why a variant's checkpoint cannot be opened, or ""; raise it for the baseline."""
         if self.kind == "random":
             return ""  # there is no file
         try:

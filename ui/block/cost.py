@@ -20,7 +20,7 @@ LENGTHS = (128, 1024)  # tokens of a text, beside this one
 
 @view.register("cost", label="Cost", help="parameters, FLOPs, memory and time.")
 def cost(context: BlockContext):
-    """Draw parameters, FLOPs, activation memory, KV cache and growth with sequence length."""
+    """Draw parameters, FLOPs, memory, KV cache, growth with length, and a button to time passes."""
     forward_pass = context.forward_pass
     config = forward_pass.config
     tokens = len(forward_pass.tokens)

@@ -21,7 +21,7 @@ RARE = 0.01  # share of exact zeros below which a chart of them is empty
     help="which hidden units of the feed-forward network are active for which token.",
 )
 def neurons(context: BlockContext):
-    """Draw which hidden units are active for which token, and sparsity; a notice without an FFN."""
+    """Draw the FFN's hidden units by token, sparsity and the strongest; a notice without one."""
     forward_pass = context.forward_pass
     if not has_sublayer(forward_pass, "ffn", "The feed-forward network"):
         return

@@ -17,7 +17,7 @@ from ui.shared.base import finite_sentence, has_sublayer
 
 @view.register("positions", label="Positions", help="how word order reaches the model.")
 def positions(context: BlockContext):
-    """Draw whether the model notices word order, and its position encodings."""
+    """Draw sensitivity to word order, and sinusoidal and learned position encodings."""
     forward_pass = context.forward_pass
     if has_sublayer(forward_pass, "attention", "Attention"):
         table = experiment.compare_word_orders(forward_pass)

@@ -26,7 +26,7 @@ from ui.shared.base import views_of_tab
 
 
 def summary_html(forward_pass: Pass) -> str:
-    """Return HTML below a diagram: parameter count, tokens, FLOPs and the pass's timing."""
+    """Return HTML below a diagram: parameters, tokens, FLOPs, timing, weights, names of heads."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())

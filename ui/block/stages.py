@@ -170,7 +170,7 @@ def _draw_vector_norms(look: BlockLook, eps: float):
 
 @view.register("change", label="Tokens", help="how much each token vector changed.")
 def change(context: BlockContext):
-    """Draw how far each token vector moved from input to output, and token similarity."""
+    """Draw each token vector's distance and cosine from input to output, and token similarity."""
     forward_pass = context.forward_pass
     table = experiment.per_token(forward_pass)
     table["label"] = [word_label(index, text) for index, text in enumerate(table.word)]

@@ -24,7 +24,7 @@ from ui.pictures.heatmaps import draw_heatmaps
 
 @view.register("grid", label="Grid", help="all combinations of components at once.")
 def grid(context: DepthContext):
-    """Draw one statistic of every combination; a click adds a variant to compare, or removes it."""
+    """Draw the grid's controls and a statistic of each combination; clicks add or remove one."""
     draw_grid_controls(context)
     results = run(context.baseline, context.axes, context.tokens, context.machine, context.depth)
     meter = context.look.grid_statistic
@@ -102,7 +102,7 @@ def _set_entries(axis: str, entries: list[str]):
 
 
 def describe_grid(results: Grid, statistic_name: str) -> str:
-    """Return a sentence on a grid's range, its diverged variants and the largest effect."""
+    """Return sentences on a grid's range, what explains its variance, and diverged variants."""
     ends = results.final_values(statistic_name)
     finite = np.flatnonzero(np.isfinite(ends))
     if not len(finite):

@@ -111,7 +111,7 @@ def _natural_range(name: str, journeys: dict[str, Journey]) -> tuple[float, floa
     help="attention and token similarity at the first, middle and last pass.",
 )
 def attention(context: DepthContext):
-    """Draw attention or token similarity at the first, middle and last pass."""
+    """Draw each variant's attention or token similarity at the first, middle and last pass."""
     journeys = context.journeys
     labels = _draw_matrix_controls(context, journeys)
     passes = dict.fromkeys(

@@ -125,7 +125,7 @@ def _pack(link: dict[str, str]) -> str:
 
 
 def _unpack(text: str) -> dict[str, str]:
-    """Return the parameters that _pack encoded. Raise ValueError if they are malformed."""
+    """Return the parameters that _pack encoded; ValueError if they are malformed."""
     link = json.loads(base64.urlsafe_b64decode(text.replace(".", "-") + "=" * (-len(text) % 4)))
     if not isinstance(link, dict):
         raise ValueError(text)

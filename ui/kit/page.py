@@ -224,9 +224,7 @@ def warn(*notes: str):
 
 
 def figure(title: str, sentence: str, weights_note: str = "", other_texts: Sequence[str] = ()):
-    """Draw the text above a picture: title, finding, source of weights; `other_texts` for help.
-
-    The sentence is also stored as text alternative of the next picture.
+    """Draw title, finding and source of weights above a picture; its alt text gets the finding.
 
     Args:
         title: Bold first line.

@@ -86,9 +86,9 @@ def draw_export(
     name_prefix: str = "",
     button=None,
 ):
-    """Draw the export button and, while open, its menu of code, files and tables. Call it last.
+    """Draw the export button and, while it is open, its menu: code, files, tables, pictures.
 
-    `files` has label -> (file name, function that writes it).
+    Call it last. `files` has label -> (file name, function that writes it).
 
     Args:
         page_name: Name of the page, for file names.

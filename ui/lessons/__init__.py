@@ -56,7 +56,7 @@ class LessonsContext:
         return phrases(self.look.language)
 
     def lesson(self, name: str) -> Lesson:
-        """Return a lesson in the selected language. Raises LessonError for a damaged one."""
+        """Return a lesson in the selected language; LessonError for a damaged one."""
         return read_lesson(name, self.look.language)
 
 

@@ -60,7 +60,7 @@ def local_ip() -> str:
 
 
 def with_params(url: str, **params: str) -> str:
-    """Return a URL that has no parameters with these, escaped."""
+    """Return a URL, which has no parameters yet, with these added and escaped."""
     return f"{url}?{urlencode(params)}"
 
 

@@ -126,7 +126,7 @@ def _shown_unit(lesson: Lesson) -> tuple[float, str]:
 def _draw_choice(
     lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
 ) -> int | None:
-    """Draw the options of a prediction as radio buttons. Return the index, or None."""
+    """Draw the options of a prediction as radio buttons; return the index, from 0, or None."""
 
     def label(index: int) -> str:
         return f"**{letter(index)}** {literal(prediction.options[index].text)}"
@@ -173,7 +173,7 @@ def _draw_number(
 def _draw_rank(
     lesson: Lesson, prediction: Prediction, texts: Mapping[str, str], key_suffix: str
 ) -> list[str] | None:
-    """Draw a list for each rank. Return the names in order, or None while one is missing."""
+    """Draw a list for each next rank, the last as text; return names in order, None until all."""
 
     def ask_next(order: list[str]) -> str | None:
         label = texts["rank_next"].format(n=len(order) + 1) if order else texts["rank_first"]

@@ -57,7 +57,7 @@ def every(context: LessonsContext):
     "one", label="One lesson", help="question, prediction, result, check of your understanding."
 )
 def draw_lesson(context: LessonsContext):
-    """Draw one lesson: its question and prediction, or its result and next steps."""
+    """Draw one lesson: question and form, or result and next steps; links if it asks nothing."""
     words = context.words
     lesson_shown = context.lesson(context.look.lesson)
     entries = progress().entries
@@ -85,7 +85,7 @@ def draw_lesson(context: LessonsContext):
 
 
 def _ask(lesson_shown: Lesson, texts: Mapping[str, str]):
-    """Draw a lesson's prediction below its setting; a number is shown on the scale at once."""
+    """Draw a lesson's prediction form below its picture; a number is shown on the scale at once."""
     picture = st.container(key="card", border=True)
     answer = draw_prediction_form(lesson_shown, texts)
     with picture:
@@ -111,7 +111,7 @@ def _draw_picture(lesson_shown: Lesson, texts: Mapping[str, str], answer, out=No
     help="one HTML file to submit: predictions, results and a script that reproduces them.",
 )
 def report(context: LessonsContext):
-    """Draw the report: list of predictions, name, conclusion and download."""
+    """Draw the report: list of predictions, name, conclusion, download; a notice without any."""
     words = context.words
     entries = progress().entries
     draw_answer_styles()
@@ -250,7 +250,7 @@ def _choose_limits(keys: list[str], first_page: Page, texts: Mapping[str, str]) 
 
 
 def _show_link(first_page: Page, limits: Limits, texts: Mapping[str, str]):
-    """Draw the restricted link as a button, as text and as a QR code."""
+    """Draw the restricted link as button, text and QR code, with a switch to embed it."""
     embedded = {"embed": "true"} if st.toggle(texts["link_embed"], key="link_embed") else {}
     params = {**limits.link, PARAMETER: limits.write(), **embedded}
     address = with_params(address_of(first_page.path, shared_address()), **params)

@@ -163,7 +163,7 @@ def _to_tensor(matrices) -> torch.Tensor:
     return torch.as_tensor(np.array(matrices) if isinstance(matrices, np.ndarray) else matrices)
 
 
-def _join_values(cells, twin, log: bool):
+def _join_values(cells, twin, log: bool) -> torch.Tensor:
     """Return the values of cells and twin as a vector; only the twin's become log10 if `log`."""
     twin_values = _to_tensor(twin).double()
     return torch.cat(

@@ -32,7 +32,7 @@ from ui.shared.base import Picked, draw_picks, finite_sentence, has_sublayer, pi
 
 
 def attention(forward_pass: Pass, look: Picked):
-    """Draw controls and attention patterns of the selected layer: all heads, one, mean, lines."""
+    """Draw controls and a layer's attention as `look.maps` says: all heads, one, mean or lines."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)
@@ -177,7 +177,7 @@ def find_strongest(forward_pass: Pass, layer: int, patterns: torch.Tensor) -> We
 
 
 def describe_strongest(forward_pass: Pass, layer: int, weight: Weight, first: int = 0) -> str:
-    """Return a sentence on a layer's (from 0) strongest weight, of head `first` + weight.head."""
+    """Describe `weight`, of head `first` + weight.head (from 0), or attention as near uniform."""
     if not weight.stands_out():
         return "Attention is close to uniform."
     name = forward_pass.head_name(layer, first + weight.head)
@@ -190,7 +190,7 @@ def describe_strongest(forward_pass: Pass, layer: int, weight: Weight, first: in
 
 
 def heads(forward_pass: Pass, look, can_vary_heads: bool = False):
-    """Draw entropy, distance and similarity of a layer's heads, or of other numbers of heads.
+    """Draw entropy, distance, similarity of a layer's heads, or the maps of other head counts.
 
     Args:
         forward_pass: Pass to draw.
@@ -431,7 +431,7 @@ def _format_pair(forward_pass: Pass, pair: tuple[int, int]) -> str:
 
 
 def steps(forward_pass: Pass, look: Picked):
-    """Draw one head step by step, from queries to output."""
+    """Draw one step of a head's computation as a matrix, and controls of layer, head and step."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     layer = look.layer_of(forward_pass)

@@ -116,7 +116,9 @@ class Picked(Settings):
         """Return the index of the selected token, from 0; the last one if there are fewer."""
         return min(self.token, forward_pass.n_real) - 1
 
-    def pairs_of(self, forward_pass: Pass, text: str):
+    def pairs_of(
+        self, forward_pass: Pass, text: str
+    ) -> tuple[tuple[tuple[int, int], ...], list[str]]:
         """Return marked (query, key) index pairs from 0, else the example's; and error notes."""
         if not self.pairs:
             example_pairs = next(

@@ -95,7 +95,7 @@ def _move_to_device(opened: Opened) -> Opened:
     return opened
 
 
-def model_folders() -> dict:
+def model_folders() -> dict[str, tuple[bytes, float]]:
     """Return name -> (folder as bytes, time of change) of models on disk (no family members).
 
     At most a second old.
@@ -104,7 +104,7 @@ def model_folders() -> dict:
 
 
 @functools.lru_cache(maxsize=2)
-def _list_folders(second: int, place: str | None) -> dict:
+def _list_folders(second: int, place: str | None) -> dict[str, tuple[bytes, float]]:
     """Return name -> (folder, time of change) of models on disk; arguments are the cache key."""
     return {
         name: (os.fsencode(folder), files.last_written(folder))

@@ -28,7 +28,7 @@ from ui.kit.takeaway import offer_table
 from ui.pictures.curves import Line, Panel, draw_curves
 
 
-def arms_shown(trainings: Any) -> list:
+def arms_shown(trainings: Any) -> list[Arm]:
     """Return the arms (models) that have a colour: baseline and variants, no combinations."""
     return [arm for arm in trainings.plan.arms if arm.colour is not None]
 
@@ -67,7 +67,7 @@ def chosen_rates(trainings: StartedTrainings) -> dict[str, str]:
 
 
 def _has_ended(trainings: StartedTrainings, arm: Arm) -> bool:
-    """Return whether a model has been trained to the end at all its rates, with all seeds."""
+    """Return whether a model has ended, or diverged, at all its rates and with all seeds."""
     runs = [
         (trainings.every_run[name, seed], way)
         for name, way in trainings.plan.ways(arm).items()
@@ -154,7 +154,7 @@ class FromStudy(NamedTuple):
 
 
 def find_cached_rows(run: Run) -> FromStudy | None:
-    """Return a run's rows as cached by cache_rows(); None if they are not."""
+    """Return a run's rows, study and provenance as cached by cache_rows(); None if they are not."""
     cached_run: FromStudy | None = _kept.peek(run.hash)
     return cached_run
 
@@ -201,7 +201,7 @@ FEW = 12  # seeds of which each can have a line
 
 
 def draw_learning(trainings):
-    """Draw accuracy and loss over steps, and the table of accuracy and cost of each model."""
+    """Draw legend, accuracy and loss over steps, and the table of each model's results and cost."""
     plan = trainings.plan
     learnt = task[plan.training.task]
     chosen = chosen_rates(trainings)
@@ -262,7 +262,7 @@ def draw_learning(trainings):
 
 
 def draw_costs(trainings, summary, chosen: dict[str, str]):
-    """Draw the table of accuracy, difference, p-value and cost of each model.
+    """Draw guards, the table of each model's accuracy, difference, verdict and cost, and noise.
 
     Args:
         trainings: Trainings to draw.
@@ -322,7 +322,7 @@ def draw_costs(trainings, summary, chosen: dict[str, str]):
 
 
 def draw_noise(summary):
-    """Draw the table of noise over seeds, and of the seeds that would show more, in a fold."""
+    """Draw noise over seeds and seeds needed, a table in a fold; nothing if no noise is known."""
     rows = summary[summary.spread.notna()]
     if rows.empty:
         return

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from core.export.sheets import slug
@@ -15,7 +16,7 @@ from core.study.database.connection import BusyError, StoreError
 from core.study.database.schema import ENDED
 from core.study.database.store import Standing, Store, progress_of
 from core.study.file import read
-from core.study.plan import StudyError, read_machine
+from core.study.plan import Study, StudyError, read_machine
 from core.study.report import report_html, shipped_report
 from core.study.shipped import name_in_links, shipped, study_of, table_of
 from core.study.summary import read_summary
@@ -112,7 +113,7 @@ def _resume(study_id: int):
 
 
 def draw_rerun_button(store: Store, study_id: int):
-    """Draw the button that trains odd runs again; nothing if the user or server may not."""
+    """Draw a button to retrain odd runs, or that no worker can; nothing without any, or right."""
     if not can_write(store):
         return
     specs = list(store.specs(study_id).values())
@@ -197,8 +198,8 @@ def open_built_in(name: str, look: StudyLook) -> StudyContext | None:
 
 
 @st.cache_data
-def _read_built_in(name, *stamps):
-    """Return a built-in study and its summary; `stamps` are part of the cache key."""
+def _read_built_in(name, *stamps) -> tuple[Study, pd.DataFrame]:
+    """Return (Study, summary table) of a built-in study; `stamps` are part of the cache key."""
     return read(study_of(name)), read_summary(table_of(name))
 
 
@@ -269,7 +270,7 @@ def _describe_time_left(study_id: int, standing: Standing) -> str:
     return f"{starting}About {left} left on {count(n_workers, 'worker')}."
 
 
-def study_files(context: StudyContext | None) -> dict:
+def study_files(context: StudyContext | None) -> dict[str, tuple[str, Callable[[], bytes]]]:
     """Return a study's files: label -> (file name, function that returns bytes); {} for None.
 
     A built-in study has no rows (Parquet).
@@ -317,11 +318,11 @@ UNWRITABLE = "Read-only storage: studies can be viewed, not changed."
 
 
 def draw_chooser(look: StudyLook) -> StudyContext | None:
-    """Draw the row that selects a study, and its progress; return the study, or None."""
+    """Draw the study list, actions and progress; return the chosen study's context, or None."""
     store = server.store()
     studies = {study.name: study for study in store.studies()} if store else {}
     shipped = built_in_names()
-    name = _choose_study(look, studies, shipped)
+    name = _find_shown_study(look, studies, shipped)
     every = (*reversed(studies), *shipped)
     is_writable = can_write(store)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -332,7 +333,7 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
                 index=None,
                 key="study_instead",
                 placeholder="Choose another study",
-                on_change=_choose_other_study,
+                on_change=_select_other_study,
                 format_func=_study_label,
                 label_visibility="collapsed",
                 width="stretch",
@@ -383,14 +384,14 @@ def draw_chooser(look: StudyLook) -> StudyContext | None:
     return StudyContext(store, study.id, name, study.question, study.source, summary, others, look)
 
 
-def _choose_other_study():
-    """Select another study (a callback)."""
+def _select_other_study():
+    """Select the study chosen in the list that stands for a deleted one (a callback)."""
     if st.session_state.get("study_instead"):
         change(study=st.session_state["study_instead"])
 
 
-def _choose_study(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
-    """Return the name of look's study, else of the newest, which is set; None if it was deleted.
+def _find_shown_study(look: StudyLook, studies: dict, shipped: list[str]) -> str | None:
+    """Return look's study, else the newest (then set), else a built-in; None if it was deleted.
 
     None if the one that was shown is gone, "" if there is no study. `studies` and `shipped` have
     the names.

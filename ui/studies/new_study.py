@@ -131,7 +131,7 @@ class Draft:
         return self.texts.get(self.begin, self.original)
 
     def write(self, text: str):
-        """Set the text (a callback)."""
+        """Set the edited text of the current template (a callback)."""
         self.texts[self.begin] = text
 
     def switch_template(self, name: str):
@@ -146,7 +146,7 @@ def request_dialog():
 
 
 def draw_new_study(store):
-    """Draw the dialog, if it is open."""
+    """Draw the dialog of a new study, if it is open."""
     if session().kept.get(NEW):
         _draw_dialog(store)
 

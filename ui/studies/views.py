@@ -335,7 +335,7 @@ TESTS = (
     help="effect of each variant on each task, with intervals; click a cell to open it.",
 )
 def matrix(context: StudyContext):
-    """Draw the ablation matrix of the study, and the same as a table."""
+    """Draw filters, the ablation matrix, notes on its verdicts, and the same as a table."""
     selected = select_cells(context.summary, context.look)
     if selected.empty:
         st.caption("No results for this selection.")

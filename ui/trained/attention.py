@@ -173,7 +173,7 @@ def _describe_in_this_text(context: TrainedContext, layer: int, head: int) -> st
 
 @view.register("steps", label="Step by step", help="one head, from queries to output.")
 def steps(context: TrainedContext):
-    """Draw one step of a head's computation, chosen by a control, with its matrices."""
+    """Draw one step of a head's computation as a matrix, and controls of layer, head and step."""
     shared.steps(context.shown_pass, context.look)
 
 

@@ -132,7 +132,7 @@ def _toggle_ablation(text: str, is_removed: bool):
 
 
 def summary_html(context: TrainedContext) -> str:
-    """Return a model's parameters, layers and time as HTML."""
+    """Return HTML on the model: parameters, layers, heads, vocabulary, tokens, time, source."""
     opened = context.opened
     config = opened.config
     source = (

@@ -76,7 +76,7 @@ def _open_requested_model():
 
 
 def draw_model_list(look: TrainedLook):
-    """Draw the list of models, the dialog to open another, and the model's notes."""
+    """Draw the list of models, the popover to open another, and notes on the selected one."""
     offered = models.model_names()
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(

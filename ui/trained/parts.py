@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import streamlit as st
 import torch
 
@@ -165,7 +166,7 @@ def sweep(context: TrainedContext):
     offer_table("all components, all metrics", lambda: ranked)
 
 
-def _measure_sweep(context: TrainedContext):
+def _measure_sweep(context: TrainedContext) -> pd.DataFrame | None:
     """Return the sweep's table, run or cached; if slow, draw Start or a refusal and return None."""
     key = (context.bench.key, "sweep", context.look.mode)
     seconds = context.bench.sweep_seconds
@@ -201,7 +202,7 @@ def _measure_sweep(context: TrainedContext):
 
 
 def _describe_ranking(ranked) -> str:
-    """Return a sentence on the head with the largest significant effect in the sweep, if any."""
+    """Describe the head with the largest significant loss of logit difference, or else gain."""
     click = " Click a cell to remove that component." * is_movable("out")
     rows = ranked[ranked.effect == "difference"]
     heads = rows[rows.part == "head"].sort_values("change")

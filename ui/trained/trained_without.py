@@ -2,6 +2,7 @@
 
 import math
 
+import pandas as pd
 import streamlit as st
 
 from core.checkpoints.family import SEEDS, WHOLE, label, members
@@ -9,7 +10,7 @@ from core.experiments.trained import comparison
 from core.figures.charts import trained as charts
 from core.settings.wording import capitalise, count
 from ui.kit.page import caption, chart, figure
-from ui.kit.panel.control import choice, control_of, tabs
+from ui.kit.panel.control import Control, choice, control_of, tabs
 from ui.kit.panel.panel import draw_bar
 from ui.kit.store import change
 from ui.shared import models
@@ -24,7 +25,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
     help="models trained without each component, compared with removing it after training.",
 )
 def without(context: TrainedContext):
-    """Draw each metric of models trained without a component, and with it removed afterwards."""
+    """Draw the chosen metric of models trained without a component, and with it removed after."""
     split = comparison.compared[context.look.compared].split
     part = [control_of(context.look, "part")] if split else []
     draw_bar(
@@ -110,24 +111,24 @@ def _describe_merged(bins: list[tuple[str, list[str]]]) -> str:
 
 
 @st.cache_data
-def _read_comparison():
+def _read_comparison() -> pd.DataFrame:
     """Return the table of the stored comparison of the family; cached."""
     return comparison.read()
 
 
 @st.cache_data
-def _distances(member: str):
+def _distances(member: str) -> pd.DataFrame:
     """Return a table of accuracy by distance for one removed component; cached."""
     return comparison.compare_by_distance(_read_comparison(), member)
 
 
 @st.cache_data
-def _summary(metric_key: str):
-    """Return a table of one metric's means for every component; cached. See comparison.summary."""
+def _summary(metric_key: str) -> pd.DataFrame:
+    """Return comparison.summary: a table of one metric's means for every component; cached."""
     return comparison.summary(_read_comparison(), metric_key)
 
 
-def _model_choice(context: TrainedContext) -> list:
+def _model_choice(context: TrainedContext) -> list[Control]:
     """Return the control that opens one of these models; [] if none is shipped."""
     family_members = models.family_models()
     offered = [f"{models.FAMILY}{member}.{seed}" for member in members() for seed in SEEDS]

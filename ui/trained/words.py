@@ -85,7 +85,7 @@ def words(context: TrainedContext):
     """Draw next-token probabilities and generated text, with and without the ablation."""
     after = context.after
     labels = context.prompt.labels
-    draw_bar("lens", [_choose_token(context)])
+    draw_bar("lens", [_token_control(context)])
     scores = compute_logits(context)
     next_token = next_token_of(context)
     extra = () if next_token is None else (next_token,)
@@ -141,7 +141,7 @@ def describe_top_token(
     )
 
 
-def _choose_token(context: TrainedContext) -> Control:
+def _token_control(context: TrainedContext) -> Control:
     """Return the control that selects the token to predict after."""
     labels = context.prompt.labels
     name = "after" if context.predicts_next_token else "at"

@@ -11,7 +11,7 @@ import torch
 from core.experiments.training.trained import contrast, read, untrained
 from core.model.text import PAD, shorten_token
 from core.settings.wording import fixed
-from core.tasks import IGNORE, task
+from core.tasks import IGNORE, Task, task
 from core.train import held_out
 from ui.kit.page import figure
 from ui.kit.pins import COLOURS
@@ -35,7 +35,9 @@ def warn_without_models(context: TrainingContext) -> bool:
     return True
 
 
-def selected_sequence(context: TrainingContext):
+def selected_sequence(
+    context: TrainingContext,
+) -> tuple[Task, torch.Tensor, torch.Tensor]:
     """Return (task, tokens (T,), targets (T,)) of the selected test sequence of the first seed.
 
     Longest first; index 0 is one on which the models differ most. Targets are IGNORE where nothing

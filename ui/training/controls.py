@@ -1,6 +1,7 @@
 """Controls of Training: start, stop, progress, presets, and opening a trained model."""
 
 import html
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -56,9 +57,11 @@ def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
         st.toast(literal(error), icon=":material/block:", duration="long")
 
 
-def model_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
+def model_files(
+    trainings: StartedTrainings | FinishedTrainings | None,
+) -> dict[str, tuple[str, Callable[[], bytes]]]:
     """Return files for export, trained models: label -> (file name, function that writes it)."""
-    files = {}
+    files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     for arm, seed in trained_models(trainings) if trainings else []:
         state = trainings.states[arm, seed]
         accuracy = last_value(trainings.runs[arm, seed])

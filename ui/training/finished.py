@@ -1,6 +1,6 @@
 """Finished trainings that need no start: cached on this server, or shipped."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -73,7 +73,7 @@ def find_finished(planned: Plan) -> FinishedTrainings | None:
     )
 
 
-def _runs(planned: Plan):
+def _runs(planned: Plan) -> Iterator[tuple[tuple[str, int], Run]]:
     """Yield ((model's name, seed), run) for each training of a plan, lazily."""
     for name, config, training, seed in planned.trainings():
         yield (name, seed), Run("", name, config.replace(seed=seed), training, planned.machine)
@@ -156,7 +156,9 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
     )
 
 
-def verdict_files(trainings: StartedTrainings | FinishedTrainings | None) -> dict:
+def verdict_files(
+    trainings: StartedTrainings | FinishedTrainings | None,
+) -> dict[str, tuple[str, Callable[[], bytes]]]:
     """Return the verdicts: label -> (file name, function that writes it); {} for one model."""
     if trainings is None or len(trainings.plan.arms) < 2:
         return {}
@@ -220,7 +222,7 @@ def _read_file(path: Path) -> Curves | None:
 
 @lru_cache(maxsize=32)
 def _read_cached(path: Path, *stamp: int) -> Curves | None:
-    """Return the curves in a file; `stamp` is part of the cache key. None if it is damaged."""
+    """Return the curves in a file, None if damaged; `stamp` is part of the cache key."""
     try:
         return read_curves(path)
     except StudyError:

@@ -30,7 +30,7 @@ _scripts: dict[str, str] = {}  # name -> script
 
 
 def _store_text(script: str) -> str:
-    """Store a script to be fetched. Return its file name, a hash of its text."""
+    """Store a script to be fetched; return its file name, a hash of its text."""
     name = hashlib.sha256(script.encode()).hexdigest()[:20] + ".js"
     _scripts[name] = script
     return name
@@ -68,7 +68,7 @@ export default async (component) => (await loaded)[0].default(component)"""
 
 
 def with_store(script: str, css: str = "") -> str:
-    """Return the JavaScript that imports a component's script with store.js before it."""
+    """Store a component's script with store.js before it; return JavaScript that imports it."""
     return store_script(STORE + script, css)
 
 

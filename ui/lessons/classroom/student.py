@@ -102,7 +102,7 @@ def _draw_seat(context: ClassContext, code: str, now: Watched, question: Questio
 
 
 def draw_door(context: ClassContext):
-    """Draw the forms to join a class by its code and to start one."""
+    """Draw the form to join a class by its code, and that to start one, if allowed."""
     draw_answer_styles()
     words = context.words
     trouble = st.session_state.pop(TROUBLE, "")
@@ -224,7 +224,7 @@ def _ask_to_join(code: str, own_seat: Seat, texts: Mapping[str, str]):
 
 
 def _draw_vote(question: Question, code: str, now: Watched, texts: Mapping[str, str]):
-    """Draw the question, or this student's vote, which cannot be changed (a fragment)."""
+    """Draw an open question's form, or this student's vote; options while it is discussed."""
     own_seat = seat(code)
     if own_seat.trouble:
         st.warning(literal(own_seat.trouble))

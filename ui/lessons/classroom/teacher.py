@@ -95,7 +95,7 @@ def teacher(context: ClassContext):
 
 
 def _draw_links(context: ClassContext, now: TeacherView, token: str):
-    """Draw links for students and projector, the teacher's key, and network hints."""
+    """Draw code, links for students and projector, the teacher's key, a warning if data may go."""
     words = context.words
     page = address_of(PAGE, shared_address())
     door = with_params(page, **context.link_params(code=now.code))
@@ -114,7 +114,7 @@ def _draw_links(context: ClassContext, now: TeacherView, token: str):
 
 
 def _draw(context: ClassContext, token: str):
-    """Draw steps, votes and reasons of the open question, redrawn every second (a fragment)."""
+    """Draw steps, and the current question's votes, answer, late students, reasons (a fragment)."""
     words = context.words
     try:
         now = classroom().watch_as_teacher(token)
@@ -152,7 +152,7 @@ def _draw(context: ClassContext, token: str):
 
 
 def _draw_answer(question: Question, texts: Mapping[str, str], is_revealed: bool):
-    """Draw the right answer, and its meaning once all have seen it."""
+    """Draw the right answer, and its meaning once all have seen it; nothing for a check."""
     if question.kind == CARRY:
         st.markdown(
             f"**{literal(question.transfer.options[question.transfer.right])}**:"
@@ -294,7 +294,7 @@ def _pick(token: str, now: TeacherView, reason_id: int, key: str):
 
 
 def _take_step(step: Callable[[], object]):
-    """Call step(); store why it failed for the next run. Return whether it succeeded."""
+    """Call step(), store why it failed for the next run, and return whether it succeeded."""
     try:
         step()
     except (ClassError, StoreError) as error:
