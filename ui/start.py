@@ -81,7 +81,7 @@ class StartLook(Settings):
 
 
 def draw_first_experiment(is_removed: bool):
-    """Draw the first experiment, the head removed or not; nothing if no model can be opened."""
+    """Draw a model's choice of a verb, one head removed or not; nothing if no model opens."""
     with suppress(ConfigError, CheckpointError, MemoryLimitError):
         layer, head = best_reader(SHIPPED)
         flipped = flip(open_model(SHIPPED), layer - 1, head - 1)

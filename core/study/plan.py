@@ -232,7 +232,7 @@ class Study:
     later: tuple[Run, ...] = ()
 
     def seconds(self, workers: int) -> float:
-        """Estimate seconds of the first look's runs, stored too, on workers; at least the longest."""
+        """Estimate the seconds of the first look's runs, stored too; at least the longest run's."""
         alone = [run.expected for run in self.runs]
         return max(sum(alone) / workers, max(alone, default=0.0))
 

@@ -326,7 +326,7 @@ class Poll:
 
 
 def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
-    """Return the condition for a class with this code, and the error if there is none."""
+    """Return the SQL condition for a class with this code, and the error to raise without one."""
     words = (
         f"There is no class {shorten(code, 20)}. A code has five letters, and a class ends after"
         f" {HOURS} hours."
@@ -335,7 +335,7 @@ def by_code(code: str) -> tuple[ColumnElement[bool], ClassError]:
 
 
 def by_token(token: str) -> tuple[ColumnElement[bool], ClassError]:
-    """Return the condition for a class with this teacher's key, and the error if there is none."""
+    """Return the SQL condition for a class with this teacher's key, and the error without one."""
     words = f"No class has this teacher key. A class ends after {HOURS} hours."
     return rooms.c.token == hash_secret(token), ClassError("token", words)
 

@@ -210,7 +210,7 @@ def render_top(
     language: str,
     texts: Mapping[str, str],
 ) -> str:
-    """Return a lesson's heading as HTML: way back, progress, title and question."""
+    """Return a lesson's heading as HTML: way back, number, level, progress, title, question."""
     back = render_anchor({"shown": "every"}, f"‹ {escape(texts['view_every'])}")
     total = sum(read_lesson(name).prediction is not None for name in lesson)
     where = (

@@ -362,7 +362,7 @@ def format_seeds_needed(seeds: float) -> str:
 
 
 def format_accuracies(summary, several: bool) -> list[str]:
-    """Format a summary's accuracies, a text per row: mean and interval, or runs that learnt it."""
+    """Format accuracies of a summary, a text per row: mean with interval, or with learnt runs."""
     spans = format_spans(summary.accuracy, summary.low, summary.high, several)
     return [
         f"{sentences.format_points(row.accuracy)}  ({row.learnt} of {row.seeds} learnt it)"

@@ -173,7 +173,7 @@ def _template_files() -> dict[str, Path]:
 @st.dialog("New study", width="large", on_dismiss=_dismiss)
 @showing_errors
 def _draw_dialog(store):
-    """Draw the dialog: form, problems, summary and Start."""
+    """Draw the dialog: form, then its problems, or a summary with Start, doubts and details."""
     session().kept[DRAWN] = session().kept.get(NEW)
     text, begun = _draw_form()
     try:

@@ -34,7 +34,7 @@ TELLS = 0.05  # of what was lost: a rise that is less is not called a takeover
     help="effect of removing the chosen components, and compensation by later ones.",
 )
 def knockout(context: TrainedContext):
-    """Draw the effect of the ablation; without one, a suggestion and all components."""
+    """Draw an ablation's effect, compensation, block; without one, a suggestion and the sweep."""
     if not context.cuts:
         _draw_invitation(context)
         sweep(context)

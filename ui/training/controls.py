@@ -41,7 +41,7 @@ def trained_models(trainings: StartedTrainings | FinishedTrainings) -> list[tupl
 
 
 def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
-    """Add the selected model, a label in `offered`, to the session, for Trained model.
+    """Add the selected model, a label in `offered`, to the session; Trained model then opens it.
 
     A callback; offered values are (model's name, seed).
     """
@@ -60,7 +60,7 @@ def _open_selected_model(offered: dict[str, tuple[str, int]], plan: Plan):
 def model_files(
     trainings: StartedTrainings | FinishedTrainings | None,
 ) -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """Return files for export, trained models: label -> (file name, function that writes it)."""
+    """Return trained models' files: label -> (name, function returning zip bytes); {} if none."""
     files: dict[str, tuple[str, Callable[[], bytes]]] = {}
     for arm, seed in trained_models(trainings) if trainings else []:
         state = trainings.states[arm, seed]

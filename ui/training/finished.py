@@ -159,7 +159,7 @@ def _find_in_study(planned: Plan) -> FinishedTrainings | None:
 def verdict_files(
     trainings: StartedTrainings | FinishedTrainings | None,
 ) -> dict[str, tuple[str, Callable[[], bytes]]]:
-    """Return the verdicts: label -> (file name, function that writes it); {} for one model."""
+    """Return the verdicts: label -> (name, function returning JSON bytes); {} for one model."""
     if trainings is None or len(trainings.plan.arms) < 2:
         return {}
     return {"Verdicts (JSON)": ("training_verdicts.json", partial(_write_verdicts, trainings))}
