@@ -32,7 +32,7 @@ FOLDED = ("Attention details", "More components", "Machine")
 
 
 def draw():
-    """Draw the page, in local scope since Streamlit keeps a script's globals alive."""
+    """Draw the page One block, in local scope since Streamlit keeps globals alive."""
     with page(ONE_BLOCK):
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)

@@ -28,7 +28,7 @@ WHOSE = "Random weights: this shows the effect of the architecture alone."
 
 
 def draw():
-    """Draw the page, in local scope since Streamlit keeps a script's globals alive."""
+    """Draw the page Depth, in local scope since Streamlit keeps globals alive."""
     with page(DEPTH):
         (text, config, machine, depth, pinned, look, axes), notes = DEPTH.settings(
             Input, Config, Machine, Depth, Pins, DepthLook, Axes

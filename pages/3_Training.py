@@ -43,7 +43,7 @@ HIDDEN = ("task", "padding")  # the task stands above; its sequences need no pad
 
 
 def groups(training: Training) -> list[str]:
-    """Return the labels of the sidebar's groups; no "Task" if the task has a fixed length."""
+    """Return the labels of the sidebar's groups, in order; no "Task" if its length is fixed."""
     return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 
 

@@ -93,7 +93,7 @@ def _draw_view(context: TrainedContext, cuts: tuple[Cut, ...]):
 
 
 def draw():
-    """Draw the page, in local scope since Streamlit keeps a script's globals alive."""
+    """Draw the page Trained model, in local scope since Streamlit keeps globals alive."""
     with page(TRAINED_MODEL):
         opened = st.session_state.pop(OPEN, None)
         if opened:

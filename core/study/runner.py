@@ -107,7 +107,7 @@ class Runner:
         return self.asked
 
     def _update_store(self, progress: Progress) -> Progress:
-        """Store rows, claim runs; return the progress (the earlier one plus trouble if busy)."""
+        """Store rows, reclaim and claim runs; return progress (if busy the last plus trouble)."""
         self._written = time.monotonic()
         self.asked = False
         try:
