@@ -11,7 +11,7 @@ from core.experiments.training.plan import BASELINE
 from core.study import __main__ as command
 from core.study.database.store import Store
 from core.study.file import parse
-from core.study.picture import matrix_svg
+from core.study.picture import describe, matrix_svg
 from core.study.plan import NULL, NULL_ARMS, NULL_SEEDS, REWRITTEN, StudyError, pair_seed
 from core.study.tables import load_stored, summary_table
 from core.study.verdict import study_document
@@ -163,3 +163,11 @@ def test_mistakes_with_null_arm_are_named(text, problem):
     with pytest.raises(StudyError) as caught:
         parse(text)
     assert problem in str(caught.value)
+
+
+def test_null_arm_is_not_called_the_worst_variant(store):
+    study = parse(WITH_NULL)
+    fill(store, study, lambda run: 0.1 if run.variant in NULL_ARMS else 0.5)
+    text = describe(summary_table(store, store.find(study.name)))
+    assert "worst variant of each task: " in text
+    assert not any(name in text for name in NULL_ARMS)

@@ -168,7 +168,7 @@ def _groups(summary: pd.DataFrame, tasks: list[str]) -> list[tuple[str, int, int
 def describe(summary: pd.DataFrame) -> str:
     """Describe a summary in a sentence: the variant of each task with the lowest difference."""
     parts = []
-    for name, lines in summary[summary.variant != BASELINE].groupby("task", sort=False):
+    for name, lines in select_variants(summary).groupby("task", sort=False):
         worst: Line = None
         if lines.difference.notna().any():
             label: Any = lines.difference.idxmin()

@@ -171,9 +171,11 @@ class Runner:
                 try:
                     state = read_run(task, variant, spec).start()
                     self.workers.require(state.machine)
-                    self._devices[number] = self.workers.device(state.machine)[1]
+                    device = self.workers.device(state.machine)[1]
+                    job = Job(self.workers, {number: state}, background=True)
+                    self.jobs[number] = job
                     self.of[number] = study
-                    self.jobs[number] = Job(self.workers, {number: state}, background=True)
+                    self._devices[number] = device
                 except Exception as error:  # of this run, and the others go on
                     self.ended.append(
                         Report(number, FAILED, message=f"{type(error).__name__}: {error}")

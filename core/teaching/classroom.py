@@ -79,8 +79,8 @@ class ClassError(ConfigError):
     """Refused action of a class; its message is shown as it is.
 
     `field` names the cause: "code", "token", "key" (unknown), "nickname", "question", "round",
-    "seconds", "answer", "sure", "because", "pick" (the value given), "class" (full), "vote"
-    (already stored), "late", "phase".
+    "seconds", "answer", "sure", "because", "pick" (the value given), "class" (a limit), "full",
+    "vote" (already stored), "late", "phase", "unasked", "moved_on" (another question is open).
     """
 
 
