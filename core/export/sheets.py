@@ -29,7 +29,7 @@ WRITTEN = re.compile(rf"(?:(?<=;)'(?=[\"'\s]*{SIGN})|^'(?='*{SIGN}))")
 
 
 def escape_formula(cell: Cell) -> Cell | str:
-    """Return a cell for CSV: text like a formula (= + - @ …, also after ";") gets a ' before it."""
+    """Return a cell for CSV, a ' before = + - @ … at the start of its text or after ";"."""
     return FORMULA.sub("'", cell) if isinstance(cell, str) else cell
 
 

@@ -262,10 +262,7 @@ class Run:
         return (total_norm(changes) / total_norm(before)).item()
 
     def diverge(self, row: Row) -> Row:
-        """Mark the run as diverged; return its last row, with NaN as accuracy, and a note.
-
-        Its update_size is NaN, too.
-        """
+        """Mark the run as diverged; return the row with a note, accuracy and update_size NaN."""
         self.diverged = True
         return row._replace(
             accuracy=math.nan, update_size=math.nan, note=f"diverged at step {row.step}"

@@ -24,5 +24,5 @@ def heads(context: BlockContext):
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context: BlockContext):
-    """Draw the attention on pairs of words marked in the text, by head, and the pairs' editor."""
+    """Draw marked pairs of words: arcs, a layer's mean pattern, weights by head; and the editor."""
     shared.pairs(context.forward_pass, context.look, context.text)

@@ -193,13 +193,13 @@ def teacher_link(context: LessonsContext):
         if not keys:
             st.info(literal(words["link_none"]))
             return
-        limits = _choose_limits(keys, offered[keys[0]], words)
+        limits = _draw_limits(keys, offered[keys[0]], words)
     with right:
         _show_link(offered[keys[0]], limits, words)
 
 
-def _choose_limits(keys: list[str], first_page: Page, texts: Mapping[str, str]) -> Limits:
-    """Draw the controls of a restricted link to `first_page`; return the limits."""
+def _draw_limits(page_keys: list[str], first_page: Page, texts: Mapping[str, str]) -> Limits:
+    """Draw the controls of a link that opens `first_page` of these pages; return its Limits."""
     views = st.multiselect(
         texts["link_views"].format(page=first_page.name),
         list(first_page.views),
@@ -246,7 +246,7 @@ def _choose_limits(keys: list[str], first_page: Page, texts: Mapping[str, str]) 
     if first_page is TRAINING and st.toggle(texts["link_begin"], key="link_begin"):
         params["begin"] = "on"
     shown_names = tuple(f"{first_page.key}.{name}" for name in views)
-    return Limits(tuple(keys), shown_names, tuple(moved), tuple(locked), large, params)
+    return Limits(tuple(page_keys), shown_names, tuple(moved), tuple(locked), large, params)
 
 
 def _show_link(first_page: Page, limits: Limits, texts: Mapping[str, str]):

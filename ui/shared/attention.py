@@ -297,7 +297,7 @@ def _draw_other_heads(forward_pass: Pass, layer: int, n_heads: int, config):
 
 
 def pairs(forward_pass: Pass, look: Picked, text: str):
-    """Draw how much attention falls on the marked pairs of words, and the editor of pairs."""
+    """Draw marked pairs of words as arcs, a layer's mean pattern, their weights, and the editor."""
     if not has_sublayer(forward_pass, "attention", "Attention"):
         return
     marked, notes = look.pairs_of(forward_pass, text)

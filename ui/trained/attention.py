@@ -185,5 +185,5 @@ def heads(context: TrainedContext):
 
 @view.register("pairs", label="Marked pairs", help="attention on words that depend on each other.")
 def pairs(context: TrainedContext):
-    """Draw the attention on pairs of words marked in the prompt, by head, and their editor."""
+    """Draw marked pairs of words: arcs, a layer's mean pattern, weights by head; and the editor."""
     shared.pairs(context.shown_pass, context.look, context.look.prompt)

@@ -163,11 +163,7 @@ class TrainedContext:
 
     @LazyProperty
     def prompt(self) -> prompt.Prompt:
-        """Prompt as the model reads it.
-
-        Raises:
-            ConfigError: The text cannot be read.
-        """
+        """Prompt as encoded: cut to the model's length, unknown words left out; or ConfigError."""
         return prompt.read(self.opened, self.look.prompt)
 
     @LazyProperty

@@ -36,7 +36,7 @@ ASKED = 10.0  # seconds from which on a sweep waits for a click
     help="direct logit attribution: what each head and sub-layer adds to the logit difference.",
 )
 def credit(context: TrainedContext):
-    """Draw direct logit attribution: each component's contribution to the logit difference."""
+    """Draw each component's part of the mean logit difference over the held-out questions."""
     key = (context.bench.key, "credit", context.cuts, context.look.mode)
     table = context.opened.results.get(
         key, lambda: (experiment.table(context.bench, context.cuts, context.look.mode), 1 << 16)
