@@ -110,7 +110,7 @@ def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
 
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
 def list_shipped() -> dict[tuple[str, int], str]:
-    """Return the shipped members as read_shipped() does, from disk at most once a second."""
+    """Return {(member, seed): listed hash} of what ships, read at most once a second; or {}."""
     return read_shipped()
 
 

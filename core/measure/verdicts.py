@@ -166,7 +166,7 @@ def pair_runs(several: Mapping[Key, tuple[Values, Values]], facts: Facts) -> dic
 def compare_runs(
     pairs: Mapping[Key, Pair], within: Within = CHANGE, looks: int = 1, others: int = 0
 ) -> dict[Key, Difference]:
-    """Return model − baseline of each pair, Holm-corrected together, × looks, counting others.
+    """Return model − baseline by pair, Holm-corrected with `others` more pairs, p times looks.
 
     Args:
         pairs: Models and their baselines, by key.
@@ -236,7 +236,7 @@ def compare_in_looks(
 
 
 def _first_seeds(values: Values, n: int) -> dict[int, float]:
-    """Return the accuracies of seeds 0 to n − 1."""
+    """Return the accuracies, NaN too, of those seeds that are below n."""
     return {seed: value for seed, value in values.items() if seed < n}
 
 

@@ -542,9 +542,9 @@ def _queue_runs(store: Store, workers: WorkerPool, study: Study | int) -> int:
 
 
 def _queue_odd_runs(store: Store, workers: WorkerPool, study_id: int) -> int:
-    """Requeue finished runs trained in other conditions, deleting results; return the study id.
+    """Requeue finished runs trained unlike here, deleting their results; return the study id.
 
-    Runs without a result stay as they are.
+    Here: with the versions and the device of these workers. Runs without a result stay.
 
     Args:
         store: The store.

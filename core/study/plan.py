@@ -88,7 +88,7 @@ class Run:
 
     @cached_property
     def spec(self) -> str:
-        """All settings that determine the results, as JSON with all fields in a fixed order.
+        """Settings that determine the results, as sorted JSON; later ones only if not as before.
 
         Later settings appear only where they differ from earlier models, so that hashes stay.
         """

@@ -390,7 +390,7 @@ def _build_entry(line: Line) -> Entry:
 
 
 def _name_variant(variant: str) -> str:
-    """Return the name of a variant on screen; that of a null arm says what it is."""
+    """Return a variant's name on screen, with "(null arm)" after a null arm's."""
     return f"{variant} (null arm)" if variant in NULL_ARMS else shown_name(variant)
 
 

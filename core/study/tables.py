@@ -128,7 +128,7 @@ def summary_with_guards(store: Store, study: int) -> pd.DataFrame:
 
 
 def searched_table(store: Store, study: int, search: str) -> pd.DataFrame:
-    """Return a searched study's summary, with column rates; `search` only goes into its links.
+    """Return a summary at each seed's best rate, column rates: "0.003 on 4"; `search` for links.
 
     A seed whose rates are not all trained counts as missing.
 

@@ -46,11 +46,14 @@ class ClusterLostError(ClusterError):
 
 
 def create_pool(count: int | None = None) -> WorkerPool:
-    """Return the cluster at DASK_SCHEDULER_ADDRESS (ClusterError if bad), else a ProcessPool.
+    """Return the Cluster at DASK_SCHEDULER_ADDRESS, of `count` threads at most, or a ProcessPool.
 
     Args:
         count: Number of processes, or of threads of the cluster at most. None: worker_count()
             processes, or all threads.
+
+    Raises:
+        ClusterError: The address cannot be one.
     """
     address = os.environ.get(VARIABLE, "").strip()
     return Cluster(address, count) if address else ProcessPool(count)

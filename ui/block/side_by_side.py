@@ -168,16 +168,18 @@ def _comparison_controls(
 
 
 def _draw_diagrams(
-    context: BlockContext, baseline: Variant, variant: Variant | None, others: list[Variant]
+    context: BlockContext, baseline: Variant, variant: Variant | None, variants: list[Variant]
 ):
-    """Draw the block diagram of the baseline and, if there is one, of the variant below it."""
+    """Draw the baseline's block diagram and, if any, the variant's, one of `variants`, below."""
     figures = summary_html(_variant_context(context, baseline).forward_pass)
     if variant is None:
         _draw_block(context, baseline, baseline, "", HINT, figures, default_config(context.kind))
         return
     name = _side_name(context, variant)
     statistics = summary_html(_variant_context(context, variant).forward_pass)
-    which = f" (variant {others.index(variant) + 1} of {len(others)})" if len(others) > 1 else ""
+    which = (
+        f" (variant {variants.index(variant) + 1} of {len(variants)})" if len(variants) > 1 else ""
+    )
     _draw_block(context, baseline, baseline, "Baseline", MORE, "")
     below = f"<b>{escape(name)}:</b><br>{statistics}<br><br><b>Baseline:</b><br>{figures}"
     _draw_block(context, variant, baseline, f"{name}{which}", "", below)

@@ -48,7 +48,7 @@ def pop_secret(name: str) -> str | None:
 
 
 def read_link() -> dict[str, str]:
-    """Return the address's parameters, name -> text, without secrets, limits and menu's marks.
+    """Return the address's parameters but secrets and "menu", "present", "limits": name -> text.
 
     Unknown names are included.
     """

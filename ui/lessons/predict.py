@@ -94,7 +94,7 @@ def _submit(
     sure = values.get(f"sure_{key_suffix}")
     answer = values.get(f"answer_{key_suffix}")
     if prediction.kind == "number":
-        answer = _guess(lesson, answer, values.get(f"within_{key_suffix}"))
+        answer = _as_stored(lesson, answer, values.get(f"within_{key_suffix}"))
     elif prediction.ranked:
         answer = _collect_ranks(prediction, lambda order: values.get(_rank_key(key_suffix, order)))
     try:
@@ -108,12 +108,12 @@ def _submit(
         on_submit(lesson.name, Entry(answer, sure, because))
 
 
-def _guess(lesson: Lesson, guess: float | None, within: float | None) -> list[float] | None:
-    """Return [value, margin], as shares for percent, from what slider and margin show; or None."""
+def _as_stored(lesson: Lesson, shown: float | None, within: float | None) -> list[float] | None:
+    """Return [value, margin]: percent shown as a share, the margin as it is; None without one."""
     return (
         None
-        if guess is None or within is None
-        else [round(guess / _shown_unit(lesson)[0], 9), within]
+        if shown is None or within is None
+        else [round(shown / _shown_unit(lesson)[0], 9), within]
     )
 
 
@@ -167,7 +167,7 @@ def _draw_number(
         required=True,
         key=f"within_{key_suffix}",
     )
-    return _guess(lesson, guess, within)
+    return _as_stored(lesson, guess, within)
 
 
 def _draw_rank(

@@ -159,8 +159,8 @@ def find_cached_rows(run: Run) -> FromStudy | None:
     return cached_run
 
 
-def cache_rows(store, study_id: int, study_name: str, task: str, variant: str):
-    """Cache the rows of a study's cell and its baseline on the server, for find_cached_rows().
+def cache_rows(store, study_id: int, study_name: str, task: str, variant: str) -> None:
+    """Cache a cell's and its baseline's rows for find_cached_rows(), as far as readable.
 
     Errors of the store and unreadable settings are ignored.
     """

@@ -209,7 +209,7 @@ def format_points(share: float, decimals: int | None = None) -> str:
 
 
 def decimals_of(shares: Iterable[float]) -> int:
-    """Return the number of decimals that a column of differences (shares) needs in points."""
+    """Return the decimals, 1 at least, at which the largest share in percent is not 0."""
     finite = [abs(share) for share in shares if not math.isnan(share)]
     return _decimals(max(finite, default=0.0))
 

@@ -97,7 +97,7 @@ def measure_outcome(lesson: Lesson) -> Outcome:
 
 
 def unit_of(lesson: Lesson) -> str:
-    """Return the key of the predicted number's unit: "percent", "points", "times", ….
+    """Return the unit, "percent", "points", …, of a lesson's prediction, which it must have.
 
     Choices, curves and ranks have such a number, too.
     """
