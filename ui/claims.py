@@ -108,7 +108,9 @@ def evidence(context: ClaimsContext):
     st.markdown(
         f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}. "
         f" \n**Measured:** {literal(claim_shown.number)}.  \n**Pre-registered rule:** the claim"
-        f" replicates if the whole interval is {rule}."
+        f" replicates if the whole interval is {rule}.  \n**Interval:** Student's t over seeds."
+        f" All {len(claim)} intervals hold together at 95 % (Bonferroni), also for claims that"
+        " got more seeds because they were inconclusive."
     )
     page, params = experiment_link(claim_shown, values)
     st.page_link(

@@ -1,9 +1,8 @@
 """Claims of papers, and whether they hold here: experiment, smallest effect that counts, verdict.
 
 What is measured, and the smallest effect that counts, stand in a claim's definition before it is
-run: one number per
-seed. Intervals of all claims hold together (Bonferroni): the chance that any of them misses is at
-most 5 %.
+run: one number per seed. Claims that are inconclusive get more seeds once. Intervals of all claims
+and both looks hold together (Bonferroni): the chance that any of them misses is at most 5 %.
 
     python -m core.teaching.claims [--only warm_up …] [--table results/claims.csv]
 
@@ -51,6 +50,7 @@ Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experim
 REPLICATES = "replicates here"
 DOES_NOT = "does not replicate here"
 UNDECIDED = "inconclusive"
+LOOKS = 2  # claims that were inconclusive were measured once more, with more seeds
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
@@ -75,18 +75,24 @@ class Evidence:
     def curves(
         self, name: str, task_name: str, variant: str = BASELINE
     ) -> dict[int, Sequence[Row]]:
-        """Return seed -> rows of a cell of a study; StudyError for missing or incomplete seeds."""
-        runs = [
-            run
-            for run in read_shipped_study(name).runs
-            if (run.task, run.variant) == (task_name, variant)
-        ]
-        rows_by_seed = {run.seed: self.find(name).rows(run) for run in runs}
-        if not rows_by_seed or None in rows_by_seed.values():
+        """Return seed -> rows of a task and variant of study `name`, also of its later looks.
+
+        Raises StudyError if a seed of the first look is missing or not trained to the end.
+        """
+        study = read_shipped_study(name)
+        first, later = (
+            {
+                run.seed: self.find(name).rows(run)
+                for run in runs
+                if (run.task, run.variant) == (task_name, variant)
+            }
+            for runs in (study.runs, study.later)
+        )
+        if not first or None in first.values():
             raise StudyError(
                 [f"{name}: {task_name}, {variant} is missing, or not trained on every seed."]
             )
-        return {seed: rows for seed, rows in rows_by_seed.items() if rows}
+        return {seed: rows for seed, rows in (first | later).items() if rows}
 
     def accuracy(self, name: str, task_name: str, variant: str = BASELINE) -> dict[int, float]:
         """Return seed -> final accuracy (share) of a cell of a study; chance where it diverged."""
@@ -107,8 +113,8 @@ class Evidence:
 
 
 def subtract(a: Values, other: Values) -> dict[int, float]:
-    """Return a − other, seed by seed; other must have all seeds of a."""
-    return {seed: a[seed] - other[seed] for seed in a}
+    """Return a − other for each seed that both have."""
+    return {seed: a[seed] - other[seed] for seed in a if seed in other}
 
 
 class Claim(Protocol):
@@ -155,11 +161,8 @@ class Judged:
 
 
 def judge_claim(values: Values, entry: Claim) -> Judged:
-    """Judge a claim in its own unit: mean, interval (Bonferroni over all claims), and verdict.
-
-    UNDECIDED without an interval.
-    """
-    measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / len(claim))
+    """Judge a claim: mean over seeds, interval (Bonferroni over claims, looks), and verdict."""
+    measured = interval(values.values(), entry.within, 1 - (1 - LEVEL) / (len(claim) * LOOKS))
     above = None
     if entry.points and has_two_groups(values.values(), entry.smallest):
         above = sum(value >= entry.smallest for value in values.values())
@@ -274,7 +277,7 @@ def read_values(path: Path = FILE, complete: bool = True) -> dict[str, dict[int,
 CPU = Machine(device="cpu")
 TEXT = "the court held that the defendant , who had signed the contracts , was liable .".split()
 DRAWS = range(10)
-SEEDS = range(5)
+SEEDS = range(10)
 # of the language models; rows of text on which each is asked
 STEPS = 600
 ROWS = 512
@@ -298,7 +301,7 @@ def link_to_sentences(variants: str = "none", **others: str) -> Link:
 
 @claim.register(
     "warm_up",
-    label="Post-norm needs warm-up, pre-norm does not",
+    label="Post-norm needs warm-up more than pre-norm",
     help="with the norm after the sum, gradients near the output are large at initialisation.",
     paper="Xiong et al., 2020: On layer normalization in the Transformer architecture",
     here=(
