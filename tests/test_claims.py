@@ -74,7 +74,7 @@ def test_intervals_of_all_claims_hold_together(name):
         assert actual.low == actual.high == values[0]
         return
     low, high = stats.t.interval(
-        1 - 0.05 / (2 * len(claim)), len(values) - 1, np.mean(values), stats.sem(values)
+        1 - 0.05 / (3 * len(claim)), len(values) - 1, np.mean(values), stats.sem(values)
     )
     low = max(low, claim[name].within[0])
     high = min(high, claim[name].within[1])

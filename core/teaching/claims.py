@@ -1,8 +1,9 @@
 """Claims of papers, and whether they hold here: experiment, smallest effect that counts, verdict.
 
 What is measured, and the smallest effect that counts, stand in a claim's definition before it is
-run: one number per seed. Claims that are inconclusive get more seeds once. Intervals of all claims
-and both looks hold together (Bonferroni): the chance that any of them misses is at most 5 %.
+run: one number per seed. Claims that are inconclusive get more seeds, at most twice. Intervals of
+all claims and all looks hold together (Bonferroni): the chance that any of them misses is at most
+5 %.
 
     python -m core.teaching.claims [--only warm_up …] [--table results/claims.csv]
 
@@ -50,7 +51,7 @@ Link = tuple[str, Mapping[str, str]]  # key of a page, parameters of the experim
 REPLICATES = "replicates here"
 DOES_NOT = "does not replicate here"
 UNDECIDED = "inconclusive"
-LOOKS = 2  # claims that were inconclusive were measured once more, with more seeds
+LOOKS = 3  # claims that were inconclusive were measured up to twice more, with more seeds
 REASONS = {  # (verdict, whether the claim is that there is no such effect) -> reason
     (REPLICATES, False): "the whole interval is above {smallest}",
     (DOES_NOT, False): "the whole interval is below {smallest}",
