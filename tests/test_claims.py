@@ -354,14 +354,15 @@ def test_padding_is_ignored_in_attention_sink_claim():
 
 
 def test_seeds_in_two_groups_are_counted():
-    """Five of six seeds of the claim on warm-up show the gain, one shows none."""
+    """Most seeds of the claim on warm-up show the gain, the others show none."""
     entry = claim["warm_up"]
     result = judge_claim(SHIPPED["warm_up"], entry)
-    assert result.above == 5 and result.interval.n == 6
-    text = describe(result, entry)
-    assert "5 of 6 are above 30.0 points (95 % CI 44 to 97 %)" in text
-    low, high = stats.binomtest(5, 6).proportion_ci(method="wilson")
-    assert (round(100 * low), round(100 * high)) == (44, 97)
+    n = len(SHIPPED["warm_up"])
+    above = sum(value > 0.3 for value in SHIPPED["warm_up"].values())
+    assert result.above == above < result.interval.n == n
+    low, high = stats.binomtest(above, n).proportion_ci(method="wilson")
+    share = f"{above} of {n} are above 30.0 points (95 % CI {100 * low:.0f} to {100 * high:.0f} %)"
+    assert share in describe(result, entry)
     for name in claim:
         values = sorted(SHIPPED[name].values())
         smallest = claim[name].smallest

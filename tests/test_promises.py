@@ -19,7 +19,7 @@ GONE = "teacher"  # a key was a parameter of the Class page; keys no longer stan
 
 
 def test_shipped_runs_keep_their_hashes():
-    runs = record.record_runs()
+    runs = record.record_runs({name: count for name, (count, _) in PROMISED["runs"].items()})
     assert {study: runs[study] for study in PROMISED["runs"]} == PROMISED["runs"]
 
 

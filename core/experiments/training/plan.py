@@ -121,7 +121,7 @@ class Trial(Settings):
         " value of Random seed; each subsequent run adds 1.",
         short="seeds",
         low=1,
-        high=30,
+        high=50,
         step=1,
         top=10,
     )
