@@ -361,7 +361,7 @@ def test_seeds_in_two_groups_are_counted():
     above = sum(value > 0.3 for value in SHIPPED["warm_up"].values())
     assert result.above == above < result.interval.n == n
     low, high = stats.binomtest(above, n).proportion_ci(method="wilson")
-    share = f"{above} of {n} are above 30.0 points (95 % CI {100 * low:.0f} to {100 * high:.0f} %)"
+    share = f"{above} of {n} are above 30.0 points (95 % CI {100 * low:.0f} to {100 * high:.0f} %"
     assert share in describe(result, entry)
     for name in claim:
         values = sorted(SHIPPED[name].values())

@@ -11,6 +11,7 @@ from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.settings.wording import capitalise
 from core.teaching.claims import (
+    LOOKS,
     Claim,
     Judged,
     Values,
@@ -109,8 +110,8 @@ def evidence(context: ClaimsContext):
         f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}. "
         f" \n**Measured:** {literal(claim_shown.number)}.  \n**Pre-registered rule:** the claim"
         f" replicates if the whole interval is {rule}.  \n**Interval:** Student's t over seeds."
-        f" All {len(claim)} intervals hold together at 95 % (Bonferroni), also for claims that"
-        " got more seeds because they were inconclusive."
+        f" It is widened for {len(claim)} claims and {LOOKS} looks (Bonferroni at 95 %): claims"
+        " that were inconclusive got more seeds."
     )
     page, params = experiment_link(claim_shown, values)
     st.page_link(

@@ -227,8 +227,9 @@ def describe(result: Judged, entry: Claim) -> str:
         return text
     _, low, high = wilson(result.above, result.interval.n)
     return (
-        f"{text} Seeds fall into two groups: {result.above} of {result.interval.n} are above"
-        f" {format_smallest(entry)} (95 % CI {fixed(100 * low, 0)} to {fixed(100 * high, 0)} %)."
+        f"{text} Seeds fall into two groups, so the mean describes none of them. {result.above} of"
+        f" {result.interval.n} are above {format_smallest(entry)} (95 % CI {fixed(100 * low, 0)} to"
+        f" {fixed(100 * high, 0)} %, for this claim alone)."
     )
 
 
