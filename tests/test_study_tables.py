@@ -540,8 +540,9 @@ def opens(runs_, baseline) -> None:
     assert (plan.arms[-1].training or plan.training) == first.training
     configs = [arm.config.replace(seed=0) for arm in plan.arms]
     assert configs[-1] == first.config.replace(seed=0)
+    most = Trial.settings()["seeds"].high
     seeds = [run.seed for run in runs_]
-    assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + 29) + 1))
+    assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + most - 1) + 1))
     assert plan.machine == first.machine
     if baseline and len(configs) == 2:
         assert (
@@ -592,7 +593,7 @@ CHANGES = some.lists(some.sampled_from(sorted(SETTINGS)), max_size=4, unique=Tru
     some.sampled_from(list(task)),
     CHANGES,
     CHANGES,
-    some.lists(some.integers(0, 40), min_size=1, max_size=4, unique=True),
+    some.lists(some.integers(0, 60), min_size=1, max_size=4, unique=True),
 )
 @example("reverse", {}, {"d_head": 7}, [0])
 @example("reverse", {"d_head": 8}, {"init": "xavier", "n_heads": 1}, [3])

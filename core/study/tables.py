@@ -620,7 +620,8 @@ def load_stored(store: Store, study: int, task: str, variants: list[str]) -> Sto
     if not seeds:
         return None
     runs = {(arm.name, seed): rows[lines[arm.name, seed].id] for arm in arms for seed in seeds}
-    plan = StoredPlan(tuple(arms), first, Trial(seeds=min(len(seeds), 30)), Machine(), seeds)
+    trial = Trial(seeds=min(len(seeds), int(Trial.settings()["seeds"].high or 1)))
+    plan = StoredPlan(tuple(arms), first, trial, Machine(), seeds)
     mixed = describe_mixed(lines[name] for name in runs)
     return Stored(plan, runs, tuple(notes), mixed)
 
