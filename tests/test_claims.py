@@ -35,6 +35,7 @@ from core.teaching.claims import (
     write_values,
 )
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 SHIPPED = read_values()
 of_each_claim = pytest.mark.parametrize("name", claim)
 
@@ -369,3 +370,10 @@ def test_seeds_in_two_groups_are_counted():
         gaps = [b - a for a, b in zip(values, values[1:]) if a < smallest <= b]
         is_split = bool(gaps) and gaps[0] >= 0.2 and claim[name].points
         assert (judge_claim(SHIPPED[name], claim[name]).above is not None) == is_split, name
+
+
+def test_readme_counts_the_verdicts():
+    verdicts = [judge_claim(SHIPPED[name], claim[name]).verdict for name in claim]
+    replicating, failing, undecided = map(verdicts.count, (REPLICATES, DOES_NOT, UNDECIDED))
+    counts = f"{replicating} replicate, {failing} do not and {undecided} are inconclusive"
+    assert f"Of {len(claim)} published claims" in README and counts in README

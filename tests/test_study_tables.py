@@ -540,9 +540,9 @@ def opens(runs_, baseline) -> None:
     assert (plan.arms[-1].training or plan.training) == first.training
     configs = [arm.config.replace(seed=0) for arm in plan.arms]
     assert configs[-1] == first.config.replace(seed=0)
-    most = Trial.settings()["seeds"].high
+    max_seeds = Trial.settings()["seeds"].high
     seeds = [run.seed for run in runs_]
-    assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + most - 1) + 1))
+    assert plan.seeds == list(range(min(seeds), min(max(seeds), min(seeds) + max_seeds - 1) + 1))
     assert plan.machine == first.machine
     if baseline and len(configs) == 2:
         assert (

@@ -108,12 +108,12 @@ def _submit(
         on_submit(lesson.name, Entry(answer, sure, because))
 
 
-def _as_stored(lesson: Lesson, shown: float | None, within: float | None) -> list[float] | None:
+def _as_stored(lesson: Lesson, number: float | None, within: float | None) -> list[float] | None:
     """Return [value, margin]: percent shown as a share, the margin as it is; None without one."""
     return (
         None
-        if shown is None or within is None
-        else [round(shown / _shown_unit(lesson)[0], 9), within]
+        if number is None or within is None
+        else [round(number / _shown_unit(lesson)[0], 9), within]
     )
 
 

@@ -260,7 +260,7 @@ def describe_by_distance(rows: pd.DataFrame) -> str:
     if CUT not in set(rows.line):
         text += " It cannot be removed after training: the baseline has no weights for that."
     if seeds <= FEW and not rows[rows.line != WHOLE].clear.all():
-        text += warn_of_few_seeds(seeds)
+        text += format_seed_warning(seeds)
     return text
 
 
@@ -280,9 +280,9 @@ def describe_summary(summary: pd.DataFrame, metric: str) -> str:
         f" {effect_name} significantly, against {before} of {(rows.how == TRAINED).sum()} made"
         " before training."
     )
-    return text + warn_of_few_seeds(seeds) if seeds <= FEW else text
+    return text + format_seed_warning(seeds) if seeds <= FEW else text
 
 
-def warn_of_few_seeds(seeds: int) -> str:
+def format_seed_warning(seeds: int) -> str:
     """Return " With 3 seeds only large effects are detectable.", whatever the number is."""
     return f" With {count(seeds, 'seed')} only large effects are detectable."
