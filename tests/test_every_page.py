@@ -214,24 +214,27 @@ def test_menu_entries_and_number_bounds_open(page, name, value):
     assert not message or name in message or "ABLATION_MAX_MB" in message
 
 
-WRONG = [
-    (page, name, text)
-    for page in SHOWN
-    for name, (_, page_setting) in settings_of(page).items()
-    if (page_setting.kind is not str or page_setting.menu) and not page_setting.once
-    for text in wrong_values(page_setting)
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("page, name, text", **titled(WRONG))
-def test_wrong_value_is_named_with_allowed_ones(page, name, text):
-    others = {other: value for other, value in KEPT.get(page.key, {}).items() if other != name}
-    app = open_page(page, **START_WITH.get(page.key, {}) | {name: text} | others)
-    assert re.search(rf"sets {name} to |\b{name} is ", messages(app))
-    assert settings_of(page)[name][1]._allowed_near(text) in messages(app)
-    assert name not in link(app)
-    assert others.items() <= link(app).items()
+@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
+def test_wrong_values_are_named_with_allowed_ones(page, keep, number):
+    """A link with a wrong value of every setting, or of every one but those in KEPT, which stay."""
+    kept = KEPT.get(page.key, {}) if keep else {}
+    wrong = {}
+    for name, (_, page_setting) in settings_of(page).items():
+        if (page_setting.kind is str and not page_setting.menu) or page_setting.once:
+            continue
+        texts = wrong_values(page_setting)
+        if name not in kept and number < len(texts):
+            wrong[name] = texts[number]
+    app = open_page(page, **wrong, **kept)
+    shown = messages(app)
+    for name, text in wrong.items():
+        assert re.search(rf"sets {name} to |\b{name} is ", shown), name
+        assert settings_of(page)[name][1]._allowed_near(text) in shown, name
+        assert name not in link(app), name
+    assert kept.items() <= link(app).items()
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)

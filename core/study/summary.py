@@ -113,10 +113,11 @@ def beside_one_rate(searched: pd.DataFrame, others: Iterable[pd.DataFrame]) -> p
         if "search" not in read_query(line["link"])
     ]
     line_of = {_link_parameters(line["link"]): line for line in plain}
-    order = [line["variant"] for line in plain]
-    right = in_one_column(
-        searched.sort_values("variant", key=lambda names: names.map(order.index)), SEARCHED
-    )
+    variants = dict.fromkeys(line["variant"] for line in plain)
+    place = {name: index for index, name in enumerate(variants)}
+    # Variants that no other study has come last: they have no place.
+    ordered = searched.sort_values("variant", key=lambda names: names.map(place))
+    right = in_one_column(ordered, SEARCHED)
     left = [
         line_of[_link_parameters(line.link)] | {"variant": line.variant}
         for line in lines(right)
