@@ -54,12 +54,18 @@ class Sentence:
         self.seen.setdefault(site, []).append(np.array(value))
         return value
 
-    def run(self):
+    def embedded(self):
+        """Embeddings plus positions, normed where there is a norm on embeddings."""
         x = [
             self.weights["embed"][token] + self.position_vector(index)
             for index, token in enumerate(self.tokens)
         ]
-        self.record("embed", x)
+        if self.config.embedding_norm:
+            x = self.norm("ln_embed", "ln_embed", self.record("embed_raw", x))
+        return self.record("embed", x)
+
+    def run(self):
+        x = self.embedded()
         outputs = []
         layers = self.config.n_layers
         for layer in range(layers):
@@ -142,7 +148,7 @@ class Sentence:
         for group in range(groups):
             k.append(
                 [
-                    self.turned(layer, "k", row, config.n_heads + group, index)
+                    self.turned(layer, "k", row, config.n_heads, group, index)
                     for index, row in enumerate(stacked)
                 ]
             )
@@ -164,7 +170,7 @@ class Sentence:
         for head in range(config.n_heads):
             group = head // (config.n_heads // groups)  # heads in a row have one group: 0, 0, 1, 1
             q.append(
-                [self.turned(layer, "q", row, head, index) for index, row in enumerate(stacked)]
+                [self.turned(layer, "q", row, 0, head, index) for index, row in enumerate(stacked)]
             )
             scores.append(np.zeros((length, length)))
             pattern.append(np.zeros((length, length)))
@@ -213,27 +219,41 @@ class Sentence:
         """Return one head's rows of the stacked weights: queries first, then keys, then values."""
         return slice(number * self.config.d_head, (number + 1) * self.config.d_head)
 
-    def turned(self, layer, kind, row, number, index):
-        """A query or a key: normed (Qwen 3: before the positions act), then turned."""
-        vector = row[self.rows(number)]
-        if self.config.qk_norm:
-            mean_square = sum(item**2 for item in vector) / len(vector)
-            vector = (
-                vector
-                / math.sqrt(mean_square + self.config.norm_eps)
-                * self.weights[f"blocks.{layer}.attn.{kind}_norm"]
-            )
+    def turned(self, layer, kind, row, first, number, index):
+        """A query or a key: normed (Qwen 3: before the positions act), then turned.
+
+        first: the place of its kind's first head in the stacked row; number: the head's among them.
+        """
+        config = self.config
+        vector = row[self.rows(first + number)]
+        if config.qk_norm:
+            normed = vector
+            if config.qk_norm_joint:  # OLMo 2: one size for all queries, one for all keys
+                heads = config.n_heads if kind == "q" else config.n_kv_heads
+                normed = np.concatenate([row[self.rows(first + head)] for head in range(heads)])
+            mean_square = sum(item**2 for item in normed) / len(normed)
+            vector = vector / math.sqrt(mean_square + config.norm_eps)
+            if config.norm_gain:
+                gain = self.weights[f"blocks.{layer}.attn.{kind}_norm"]
+                vector = vector * (gain[self.rows(number)] if config.qk_norm_joint else gain)
         return self.turn(layer, vector, index)
 
     def may_see(self, layer, query, key):
         if self.config.mask not in ("none", "causal"):
             raise unknown("mask", self.config.mask)
-        near = (
-            abs(query - key) < self.config.window
-            or not self.config.window
-            or self.is_one_of(self.config.global_every, layer)
-        )
+        near = abs(query - key) < self.config.window or not self.is_local(layer)
         return self.real[key] and near and not (self.config.mask == "causal" and key > query)
+
+    def is_local(self, layer):
+        """Whether a layer's attention has a window; GPT-Neo counts global layers from the first."""
+        config = self.config
+        if not config.window:
+            return False
+        if not config.global_every:
+            return True
+        return layer % config.global_every != (
+            0 if config.global_first else config.global_every - 1
+        )
 
     @staticmethod
     def is_one_of(every, layer):
@@ -262,10 +282,13 @@ class Sentence:
         """
         if self.config.position != "rope" or self.is_one_of(self.config.nope_every, layer):
             return vector
+        base = self.config.rope_base
+        if self.config.local_rope_base and self.is_local(layer):
+            base = self.config.local_rope_base
         turned = vector.copy()
         half = int(len(vector) * Decimal(str(self.config.rope_share)) / 2)
         for i in range(half):
-            angle = index * self.config.rope_base ** (-2 * i / (2 * half))
+            angle = index * base ** (-2 * i / (2 * half))
             turned[i] = vector[i] * math.cos(angle) - vector[i + half] * math.sin(angle)
             turned[i + half] = vector[i] * math.sin(angle) + vector[i + half] * math.cos(angle)
         return turned
@@ -302,7 +325,7 @@ class Sentence:
         name = self.config.norm
         if name == "none":
             return x
-        gain = self.weights[f"{where}.weight"]
+        gain = self.weights[f"{where}.weight"] if self.config.norm_gain else 1.0
         normal = []
         for vector in x:
             if name == "LayerNorm":

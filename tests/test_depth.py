@@ -121,10 +121,7 @@ def plain_journey(model, config, order) -> list[dict[str, float]]:
     assert vocabulary_used == model.vocabulary
     real = [index < len(WORDS) for index in range(len(WORDS) + config.padding)]
     sentence = reference.Sentence(reference.weights_of(model), config, ids[0].tolist(), real)
-    x = [
-        sentence.weights["embed"][token] + sentence.position_vector(index)
-        for index, token in enumerate(sentence.tokens)
-    ]
+    x = sentence.embedded()
     actual = [plain_statistics(x[: len(WORDS)], None, len(WORDS))]
     outputs = {}
     layers = model.config.n_layers
@@ -565,7 +562,7 @@ def test_chunked_measurement_equals_measurement_at_once(change, way, monkeypatch
 def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypatch):
     config = BASE.replace(padding=2).replace(**change)
     model, ids, real, order = shaken(config, way, 4)
-    x = model.position.embed(model.embed[ids])
+    x = model.embed_tokens(ids)
     allowed = model.attention_mask(ids, real)
     plain = [x[0, : len(WORDS)]]
     memory = {}

@@ -63,7 +63,7 @@ class Bare:
 
     def start(self):
         self.memory = {}
-        return self.model.position.embed(self.model.embed[self.ids])
+        return self.model.embed_tokens(self.ids)
 
     def step(self, x, index):
         return self.model.run_layer(

@@ -76,8 +76,9 @@ def test_sites_have_fixed_order():
     assert (
         list(SITES)
         == (
-            "embed resid_pre ln1 q k v scores pattern gate z attn_raw ln1_post attn_out resid_mid"
-            " ln2 mlp_pre mlp_post mlp_raw ln2_post mlp_out resid_post ln_final logits"
+            "embed_raw ln_embed embed resid_pre ln1 q k v scores pattern gate z attn_raw ln1_post"
+            " attn_out resid_mid ln2 mlp_pre mlp_post mlp_raw ln2_post mlp_out resid_post ln_final"
+            " logits"
         ).split()
     )
 

@@ -1,8 +1,7 @@
 """Core against Hugging Face's models of 2022 to 2026, small and with random weights.
 
 Each uses some of core's parts together. Features that core does not have are folded into the
-weights or removed from theirs. Examples are a factor on the embedding, a gain counted from 1 and a
-norm over all heads at once.
+weights, such as a factor on the embedding and a gain counted from 1.
 """
 
 import pytest
@@ -70,14 +69,12 @@ def qwen3():
 
 
 def olmo2():
-    """OLMo 2: norms on outputs; its QK-norm over all heads, which core lacks, is removed."""
+    """OLMo 2: norms on outputs, QK-norm over all heads together."""
     theirs = transformers.Olmo2ForCausalLM(
         transformers.Olmo2Config(**SIZES, **EPSILON, **rope(10000.0))
     )
-    for layer in theirs.model.layers:
-        layer.self_attn.q_norm = layer.self_attn.k_norm = torch.nn.Identity()
     norms = {"ln1": "post_attention_layernorm", "ln2": "post_feedforward_layernorm"}
-    return theirs, Config(**OURS, placement="output"), norms, 0
+    return theirs, Config(**OURS, placement="output", qk_norm=True, qk_norm_joint=True), norms, 0
 
 
 def llama_with_biases_beside_attention():
@@ -138,7 +135,7 @@ def gemma2():
 
 
 def gemma3():
-    """Gemma 3: sandwich norms, QK-norm, a window in all but every third layer."""
+    """Gemma 3: sandwich norms, QK-norm, a window and its own RoPE base but in every third layer."""
     theirs = transformers.Gemma3ForCausalLM(
         transformers.Gemma3TextConfig(
             **SIZES,
@@ -154,8 +151,8 @@ def gemma3():
                 "sliding_attention",
             ],
             rope_parameters={
-                kind: {"rope_type": "default", "rope_theta": 10000.0}
-                for kind in ("sliding_attention", "full_attention")
+                kind: {"rope_type": "default", "rope_theta": base}
+                for kind, base in (("sliding_attention", 100.0), ("full_attention", 10000.0))
             },
         )
     )
@@ -165,6 +162,7 @@ def gemma3():
         "qk_norm": True,
         "window": 3,
         "global_every": 3,
+        "local_rope_base": 100.0,
     }
     return theirs, Config(**OURS | changes), SANDWICH, 1
 
@@ -409,6 +407,7 @@ def test_components_have_visible_effect(build):
             "global_every",
             "rope_share",
             "rope_base",
+            "local_rope_base",
             "nope_every",
             "parallel",
             "norm_eps",

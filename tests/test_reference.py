@@ -129,6 +129,7 @@ def numbers_like(dice: random.Random, heads: int) -> dict:
         "global_every": dice.randint(1, 3),
         "rope_share": dice.choice([0.5, 0.75]),
         "rope_base": dice.choice([10.0, 500.0]),
+        "local_rope_base": dice.choice([5.0, 100.0]),
         "nope_every": dice.randint(1, 3),
         "logit_cap": dice.choice([0.2, 3.0]),
         "norm_eps": dice.choice([1e-6, 0.1]),
@@ -165,7 +166,9 @@ def test_single_token_and_padding_only_match_reference():
 
 def test_reference_sees_all_sites():
     """Otherwise the comparison of recorded sites could leave one out."""
-    config = Config(d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True)
+    config = Config(
+        d_model=8, n_heads=2, d_ff=8, placement="sandwich", gate=True, embedding_norm=True
+    )
     model = build(config)
     expected = reference.forward(reference.weights_of(model), config, TOKENS.tolist())
     assert list(expected) == list(SITES) == list(observe(model, TOKENS, None))

@@ -13,6 +13,7 @@ from core.train import Training, train
 CONFIGS = [
     {},
     {"n_kv_heads": 2, "gate": True, "softmax": "sink", "qk_norm": True},
+    {"n_kv_heads": 2, "qk_norm": True, "qk_norm_joint": True},
     {"n_kv_heads": 1, "position": "rope", "value_residual": True, "n_layers": 3},
     {"activation": "swiglu", "bias": False, "shared": True, "n_layers": 2},
     {"position": "alibi"},

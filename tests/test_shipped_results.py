@@ -241,10 +241,10 @@ def test_searched_cells_stand_beside_single_rate_cells():
 
 def test_searched_variant_that_no_other_study_has_comes_last():
     tables = [pd.read_csv(table_of(name)) for name in shipped]
-    others = [table[table.variant != "QK-norm"] for table in tables[:-1]]
+    others = [table[table.variant != "value residual"] for table in tables[:-1]]
     both = beside_one_rate(tables[-1], others)
-    assert both.variant.iloc[-1].startswith("QK-norm: ")
-    assert not both.variant[both.task == AS_SET].str.startswith("QK-norm").any()
+    assert both.variant.iloc[-1].startswith("value residual: ")
+    assert not both.variant[both.task == AS_SET].str.startswith("value residual").any()
 
 
 def test_picture_matches_table():

@@ -13,7 +13,14 @@ from core.model.parts.init import generator
 from core.model.trace import SITES
 
 CONFIG = Config(
-    d_model=16, n_heads=4, d_ff=24, n_layers=2, seed=3, placement="sandwich", gate=True
+    d_model=16,
+    n_heads=4,
+    d_ff=24,
+    n_layers=2,
+    seed=3,
+    placement="sandwich",
+    gate=True,
+    embedding_norm=True,
 )  # which has every site
 WORDS = ("<pad>", "the", "court", "held", "that")
 TOKENS = torch.tensor([[1, 2, 3, 4, 1], [4, 3, 2, 1, 2]])
@@ -44,7 +51,8 @@ def test_trace_has_one_tensor_per_layer_in_order(model):
     with trace() as record:
         logits = model(TOKENS)
     assert {site: len(layers) for site, layers in record.items()} == {
-        site: 1 if site in ("embed", "ln_final", "logits") else 2 for site in SITES
+        site: 1 if site in ("embed_raw", "ln_embed", "embed", "ln_final", "logits") else 2
+        for site in SITES
     }
     assert torch.equal(record["logits"][0], logits)
     assert torch.equal(record["resid_pre"][0], record["embed"][0])

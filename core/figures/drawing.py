@@ -398,7 +398,7 @@ class Picture:
         read = (
             set(Config.settings_read_by("attention"))
             - {"position"}
-            - ({"norm_eps"} if not c.qk_norm else set())
+            - ({"norm_eps", "norm_gain"} if not c.qk_norm else set())
         )
         changed = self._differs("padding", *read) or (
             "position" in self.changed and inside_attention
@@ -464,7 +464,7 @@ class Picture:
             norms,
             inside,
             changed,
-            self._differs("norm", "placement", "norm_eps"),
+            self._differs("norm", "placement", "norm_eps", "norm_gain"),
             residual,
             is_ablated,
             clicks,
@@ -527,11 +527,11 @@ def list_attention_extras(c: Config, layer: int) -> list[str]:
     if c.part("mask")(1) is not None:
         parts.append(c.mask)
     if c.qk_norm:
-        parts.append("QK-norm")
+        parts.append("QK-norm over all heads" if c.qk_norm_joint else "QK-norm")
     if c.attention_bias != c.bias:
         parts.append("with biases" if c.attention_bias else "no biases")
     if acts_in_attention(position) and c.position_in(layer) is position:
-        parts += _name_position(c)
+        parts += _name_position(c, layer)
     if c.softmax != Config().softmax:
         parts.append(MENUS["softmax"].label(c.softmax))
     if c.value_residual and layer > 0:
@@ -545,14 +545,15 @@ def list_attention_extras(c: Config, layer: int) -> list[str]:
     return parts
 
 
-def _name_position(c: Config) -> list[str]:
-    """List the position encoding's name, with RoPE's share, and its base, if not the defaults."""
+def _name_position(c: Config, layer: int) -> list[str]:
+    """List a layer's position encoding, with RoPE's share, and its base, if not the defaults."""
     name = MENUS["position"].label(c.position)
     if not c.part("position").turns:
         return [name]
     if c.rope_share < 1:
         name += f" {100 * c.rope_share:.0f} %"
-    return [name] if c.rope_base == Config().rope_base else [name, f"base {c.rope_base:,.0f}"]
+    base = c.rope_base_in(layer)
+    return [name] if base == Config().rope_base else [name, f"base {base:,.0f}"]
 
 
 def _describe_click(name: str, value: Any, in_this_variant: bool) -> str:

@@ -44,14 +44,15 @@ class MultiHeadAttention(Part):
             self.gate = Linear(d_model, {"G": self.widths[0]}, config.attention_bias, draw)
         self.out = Linear(self.widths[0], {"O": d_model}, config.attention_bias, draw)
         self.q_norm = self.k_norm = None
-        if config.qk_norm:
-            self.q_norm = nn.Parameter(torch.ones(d_head))
-            self.k_norm = nn.Parameter(torch.ones(d_head))
+        if config.qk_norm and config.norm_gain:
+            q_width, k_width = self.widths[:2] if config.qk_norm_joint else (d_head, d_head)
+            self.q_norm = nn.Parameter(torch.ones(q_width))
+            self.k_norm = nn.Parameter(torch.ones(k_width))
         self.set_layer(layer)
 
     def set_layer(self, layer: int) -> None:
         """Switch to the position encoding and the window of a layer, counted from 0."""
-        self.position = self.config.position_in(layer)(self.config)
+        self.position = self.config.position_in(layer)(self.config, layer=layer)
         self.window = self.config.window_in(layer)
 
     def forward(
@@ -71,9 +72,10 @@ class MultiHeadAttention(Part):
                 mixed.
         """
         q, k, v = self.project(x)  # (B, n_heads, T, d_head), twice (B, n_kv_heads, T, d_head)
-        if self.q_norm is not None and self.k_norm is not None:
-            q = head_norm(q, self.q_norm, self.config.norm_eps)
-            k = head_norm(k, self.k_norm, self.config.norm_eps)
+        if self.config.qk_norm:
+            norm_heads = joint_norm if self.config.qk_norm_joint else head_norm
+            q = norm_heads(q, self.q_norm, self.config.norm_eps)
+            k = norm_heads(k, self.k_norm, self.config.norm_eps)
         if self.config.value_residual and memory is not None:
             v = self.mix_values(v, memory)
         q, k = self.position.rotate(q, k, 0 if kv_cache is None else kv_cache.length)
@@ -146,9 +148,17 @@ class MultiHeadAttention(Part):
         return allowed[..., -keys:] & window  # the KV cache keeps no keys outside the window
 
 
-def head_norm(x: torch.Tensor, gain: torch.Tensor, eps: float) -> torch.Tensor:
+def head_norm(x: torch.Tensor, gain: torch.Tensor | None, eps: float) -> torch.Tensor:
     """Apply RMSNorm to each head's vector: (B, H, T, d_head), gain (d_head) -> the same."""
-    return F.rms_norm(x, gain.shape, gain, eps)
+    return F.rms_norm(x, x.shape[-1:], gain, eps)
+
+
+def joint_norm(x: torch.Tensor, gain: torch.Tensor | None, eps: float) -> torch.Tensor:
+    """Apply RMSNorm to all heads of a token together: (B, H, T, d_head), gain (H · d_head)."""
+    B, H, T, d_head = x.shape
+    joined = x.transpose(1, 2).reshape(B, T, H * d_head)
+    normed = F.rms_norm(joined, joined.shape[-1:], gain, eps)
+    return normed.view(B, T, H, d_head).transpose(1, 2)
 
 
 def cap_logits(x: torch.Tensor, cap: float) -> torch.Tensor:

@@ -71,12 +71,11 @@ class BatchedVariants:
         first = configs[0]
         self._drawn: dict[tuple[str, tuple[int, ...]], torch.Tensor] = {}
         self._draw = Draw(first.part("init"), first.seed, drawn_tensors=self._drawn)
-        different = {c.position: c.replace(n_layers=1) for c in configs}
         inputs = {
-            name: self._move_to_machine(Transformer(c, vocabulary)).embed_tokens(ids)
-            for name, c in different.items()
+            key: self._move_to_machine(Transformer(c, vocabulary)).embed_tokens(ids)
+            for key, c in {_read_by_input(c): c.replace(n_layers=1) for c in configs}.items()
         }
-        self._start = torch.cat([inputs[c.position] for c in configs])
+        self._start = torch.cat([inputs[_read_by_input(c)] for c in configs])
         self._allowed = {c.mask: combine_masks(c.part("mask"), ids, real) for c in configs}
         # (path below a block, module) of each part whose weights are drawn again for each layer
         self._parts: list[tuple[str, torch.nn.Module]] = []
@@ -189,7 +188,9 @@ class BatchedVariants:
         """Create the norms of one sub-layer; all norms start from the same weights."""
         make = config.part("norm")
         return [
-            self._move_to_machine(make("", config.d_model, config.bias, config.norm_eps))
+            self._move_to_machine(
+                make("", config.d_model, config.bias, config.norm_eps, config.norm_gain)
+            )
             for _ in config.part("placement").norms
         ]
 
@@ -246,6 +247,12 @@ class BatchedVariants:
             return torch.cat([part(*inputs) for part, inputs in zip(parts, sorted_now)])[back]
 
         return run
+
+
+def _read_by_input(config: Config) -> tuple[Any, ...]:
+    """Return the settings, beside FAMILY, that the first block's input depends on."""
+    normed = [getattr(config, name) for name in NORM] if config.embedding_norm else []
+    return (config.position, *normed)
 
 
 def _group_by_fields(

@@ -66,7 +66,10 @@ class Block(Part):
         """Create, add and return a sub-layer's norms: "ln1" and, if there are two, "ln1_post"."""
         sites = (site, f"{site}_post")[: len(self.placement.norms)]
         make = config.part("norm")
-        norms = [make(name, config.d_model, config.bias, config.norm_eps) for name in sites]
+        norms = [
+            make(name, config.d_model, config.bias, config.norm_eps, config.norm_gain)
+            for name in sites
+        ]
         for name, norm in zip(sites, norms):
             self.add_module(name, norm)
         return norms

@@ -253,9 +253,17 @@ class Config(Settings):
     qk_norm: bool = attention_setting(
         False,
         "QK-norm",
-        "RMSNorm with learned gain on queries and keys, which bounds the scores "
-        "(qk_norm; Henry et al., 2020; in Qwen 3 and Gemma 3).",
+        "RMSNorm with learned gain on each head's queries and keys (qk_norm; after Henry et al.,"
+        " 2020; in Qwen 3 and Gemma 3). Scores then do not grow with their size.",
         short="QK-norm",
+    )
+    qk_norm_joint: bool = attention_setting(
+        False,
+        "QK-norm over all heads",
+        "QK-norm divides by the root mean square over all heads together, not each head's own; one"
+        " gain per dimension of every head (qk_norm_joint; OLMo 2).",
+        short="QK-norm over all heads",
+        acts=lambda config: config.qk_norm and config.n_heads > 1,
     )
     softmax: str = attention_setting(
         "usual",
@@ -314,6 +322,14 @@ class Config(Settings):
         offers=(2,),
         acts=lambda config: config.window > 0,
     )
+    global_first: bool = attention_setting(
+        False,
+        "First layer is global",
+        "Layers 1, N + 1, 2N + 1, … have no window (global_first; GPT-Neo). Off: layers N, 2N, …"
+        " With shared weights, all layers count as layer 1.",
+        short="global first layer",
+        acts=lambda config: config.window > 0 and config.global_every > 1,
+    )
     rope_share: float = attention_setting(
         1.0,
         "Partial RoPE",
@@ -337,6 +353,17 @@ class Config(Settings):
             {100.0, 1000.0, 10000.0, 100000.0, 500000.0, 1000000.0, config.rope_base}
         ),
         acts=lambda config: MENUS["position"][config.position].turns,
+    )
+    local_rope_base: float = attention_setting(
+        0.0,
+        "RoPE base in layers with a window",
+        "RoPE base of layers with a window. 0 = same as RoPE base (local_rope_base; in Gemma 3"
+        " 10,000 beside 1,000,000).",
+        short="local RoPE base",
+        low=0.0,
+        high=1e8,
+        among=lambda config: sorted({0.0, 100.0, 1000.0, 10000.0, config.local_rope_base}),
+        acts=lambda config: MENUS["position"][config.position].turns and config.window > 0,
     )
     nope_every: int = attention_setting(
         0,
@@ -417,6 +444,23 @@ class Config(Settings):
         ),
         read_by=("attention", "norm"),
     )
+    norm_gain: bool = more_setting(
+        True,
+        "Norm gains",
+        "Learned gain in every norm, QK-norm included (norm_gain; none in nanochat). LayerNorm and"
+        " DyT keep their bias, unless Biases is off.",
+        short="norm gains",
+        acts=lambda config: config.part("norm").normalises or (config.attention and config.qk_norm),
+        read_by=("attention", "norm"),
+    )
+    embedding_norm: bool = more_setting(
+        False,
+        "Norm on embeddings",
+        "Norm on the token vectors, with positions if these are added to them, before the first"
+        " block (embedding_norm; BLOOM, nanochat).",
+        short="norm on embeddings",
+        acts=lambda config: config.part("norm").normalises,
+    )
     logit_cap: float = more_setting(
         0.0,
         "Soft-cap on logits",
@@ -492,7 +536,17 @@ class Config(Settings):
 
     def window_in(self, layer: int) -> int:
         """Return the window of a layer (from 0): tokens fewer steps away are seen; 0 for all."""
-        return 0 if is_every_nth(self.global_every, self.block_of(layer)) else self.window
+        place = self.block_of(layer)
+        if self.global_first and self.global_every:
+            is_global = place % self.global_every == 0
+        else:
+            is_global = is_every_nth(self.global_every, place)
+        return 0 if is_global else self.window
+
+    def rope_base_in(self, layer: int) -> float:
+        """Return the RoPE base of a layer (from 0): local_rope_base, if set, under a window."""
+        is_local = self.local_rope_base > 0 and self.window_in(layer) > 0
+        return self.local_rope_base if is_local else self.rope_base
 
     def position_in(self, layer: int) -> Any:
         """Return the position encoding's class in a layer (from 0); "none"'s if it has none."""

@@ -24,13 +24,13 @@ def parameters(config: Config, vocabulary_size: int = 0) -> dict[str, int]:
     gates = count_inputs(config.part("activation"))
     layers = config.n_blocks
     q, kv = (heads * config.d_head for heads in (config.n_heads, config.n_kv_heads))
-    norm = _count_learned(config.part("norm"), "", D, config.bias)
+    norm = _count_learned(config.part("norm"), "", D, config.bias, 1e-5, config.norm_gain)
     places = config.part("placement").norms
     sublayers = config.attention + config.ffn
     projections = D * 2 * (q + kv) + config.attention_bias * (q + 2 * kv + D)
-    heads = (
-        _count_learned(config.part("softmax"), config.n_heads) + config.qk_norm * 2 * config.d_head
-    )
+    qk_gains = q + kv if config.qk_norm_joint else 2 * config.d_head
+    heads = _count_learned(config.part("softmax"), config.n_heads)
+    heads += (config.qk_norm and config.norm_gain) * qk_gains
     gate = config.gate * (D * q + config.attention_bias * q)
     scale = _count_learned(config.part("residual_scale"), D)
     counts = {
@@ -43,6 +43,8 @@ def parameters(config: Config, vocabulary_size: int = 0) -> dict[str, int]:
     if vocabulary_size:
         counts["embedding"] = vocabulary_size * D
         counts["positions"] = config.part("position").table_rows * D
+        if config.embedding_norm:
+            counts["norm on embeddings"] = norm
         counts["final norm"] = norm * (AFTER not in places)
         counts["skips"] = config.skips * (config.n_layers // 2)
         counts["unembedding"] = vocabulary_size * D * (not config.tied)
@@ -50,7 +52,7 @@ def parameters(config: Config, vocabulary_size: int = 0) -> dict[str, int]:
 
 
 @lru_cache(maxsize=1000)
-def _count_learned(make: Callable[..., nn.Module], *arguments: int | bool | str) -> int:
+def _count_learned(make: Callable[..., nn.Module], *arguments: float | bool | str) -> int:
     """Build a part with these arguments and count its parameters."""
     return sum(parameter.numel() for parameter in make(*arguments).parameters())
 
@@ -98,16 +100,18 @@ def activation_bytes(config: Config, tokens: int, dtype: str = "float32") -> dic
     layers = config.n_layers
     places = config.part("placement").norms
     raw = ON_OUTPUT in places or config.residual_scale != "none"
-    of_sublayer = 2 + config.part("norm").normalises * len(places) + raw
+    normalises = config.part("norm").normalises
+    of_sublayer = 2 + normalises * len(places) + raw
     vectors = (
         1 + config.attention * of_sublayer + (of_sublayer if config.ffn else 1)
     )  # resid_pre first
+    of_input = 1 + config.embedding_norm * (1 + normalises)  # embed; embed_raw, ln_embed
     of_heads = (
         config.attention * ((2 + config.gate) * H + 2 * config.n_kv_heads) * config.d_head
     )  # q, gate, z; k, v
     size = BYTES[dtype]
     return {
-        "token vectors": size * T * (D + layers * (D * vectors + of_heads)),
+        "token vectors": size * T * (D * of_input + layers * (D * vectors + of_heads)),
         "attention weights": size * layers * config.attention * 2 * H * T * T,
         "hidden units": (
             size * layers * config.ffn * T * F * (1 + count_inputs(config.part("activation")))

@@ -30,6 +30,10 @@ def _reverse_heads(attention: MultiHeadAttention) -> None:
     _reverse_rows(attention.qkv, heads)
     if attention.gate is not None:
         _reverse_rows(attention.gate, (attention.n_heads,))
+    if attention.config.qk_norm_joint:
+        for gain, n_heads in zip((attention.q_norm, attention.k_norm), heads):
+            if gain is not None:
+                gain.copy_(gain.view(n_heads, -1).flip(0).flatten())
     for score in attention.softmax.parameters():  # of a sink, (n_heads,)
         score.copy_(score.flip(0))
     weight = attention.out.weight

@@ -13,6 +13,8 @@ import torch
 Edit = Callable[[str, int, torch.Tensor], torch.Tensor | None]
 
 SITES = {
+    "embed_raw": "token embeddings plus positions before a norm on them, where there is one",
+    "ln_embed": "output of the norm on embeddings",
     "embed": "token embeddings plus positions: the input of the first block",
     "resid_pre": "residual stream at the input of a block",
     "ln1": "output of the norm of the attention sub-layer",

@@ -42,7 +42,11 @@ class Transformer(nn.Module):
         # With a norm after the residual sum, the last block's output is normalised already.
         is_normed = AFTER in config.part("placement").norms
         final_norm = norm["none"] if is_normed else config.part("norm")
-        self.ln_final = final_norm("ln_final", config.d_model, config.bias, config.norm_eps)
+        arguments = (config.d_model, config.bias, config.norm_eps, config.norm_gain)
+        self.ln_final = final_norm("ln_final", *arguments)
+        self.ln_embed: nn.Module | None = None
+        if config.embedding_norm:
+            self.ln_embed = config.part("norm")("ln_embed", *arguments)
         self.skip = None
         if config.skips:  # weights of the skips into late layers, the last layer first
             self.skip = nn.Parameter(torch.ones(config.n_layers // 2))
@@ -95,13 +99,15 @@ class Transformer(nn.Module):
         return x
 
     def embed_tokens(self, tokens: torch.Tensor, start: int = 0) -> torch.Tensor:
-        """Return embeddings plus positions, the first block's input: int (B, T) -> (B, T, D).
+        """Return embeddings plus positions, normed if set, for block 1: int (B, T) -> (B, T, D).
 
         Args:
             tokens: Token ids.
             start: Number of tokens before these.
         """
         x = self.position.embed(self.embed[tokens], start)
+        if self.ln_embed is not None:
+            x = self.ln_embed(tap("embed_raw", x))
         return tap("embed", dropout(x, self.config.dropout))
 
     def run_layer(

@@ -37,7 +37,11 @@ shipped.add(
     label="Feed-forward",
     help="Activation functions, and gated variants at equal parameter count",
 )
-shipped.add("positions", label="Positions", help="Position encodings, partial RoPE and NoPE layers")
+shipped.add(
+    "positions",
+    label="Positions",
+    help="Which position encodings match the task's own (learned or RoPE)?",
+)
 shipped.add(
     "optimisers",
     label="Optimiser",

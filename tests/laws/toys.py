@@ -29,17 +29,20 @@ def enter(menu, part, **facts):
 class ToyNorm(nn.Module):
     """Toy norm: divides by the largest magnitude."""
 
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = 1e-5):
+    def __init__(
+        self, site: str, width: int, bias: bool = True, eps: float = 1e-5, gain: bool = True
+    ):
         super().__init__()
         self.site = site
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight = nn.Parameter(torch.ones(width)) if gain else None
 
     def forward(self, x):  # (B, T, D) -> (B, T, D)
         return tap(self.site, self.linear(x, x))
 
     def linear(self, x, index):  # 2 × (…, D) -> (…, D)
-        return x / (index.abs().amax(-1, keepdim=True) + self.eps) * self.weight
+        scaled = x / (index.abs().amax(-1, keepdim=True) + self.eps)
+        return scaled if self.weight is None else scaled * self.weight
 
 
 class ToyPlacement(Placement):

@@ -167,7 +167,11 @@ def list_head_steps(p: Pass, layer: int, head: int) -> list[Step]:
     position = c.position_in(layer)
     window = c.window_in(layer)
     bias = c.attention_bias
-    turned = f"{', each head normalised (QK-norm)' if c.qk_norm else ''}{position.on_queries}"
+    normed = ""
+    if c.qk_norm:
+        which = "all heads together" if c.qk_norm_joint else "each head"
+        normed = f", {which} normalised (QK-norm)"
+    turned = f"{normed}{position.on_queries}"
     shared = ""
     if c.n_kv_heads < c.n_heads:
         shared = f", key-value head {group + 1} of {c.n_kv_heads}"

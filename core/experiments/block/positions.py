@@ -54,7 +54,7 @@ def compare_word_orders(p: Pass) -> pd.DataFrame:
             ).double()
             for layer, block in enumerate(model.blocks):
                 if isinstance(block, Block) and block.attn is not None:
-                    block.attn.position = changed.position_in(layer)(changed).double()
+                    block.attn.position = changed.position_in(layer)(changed, layer=layer).double()
             first = model.run_blocks(ids)[0]
             second = model.run_blocks(ids.flip(1))[0]
             value = (first - second.flip(0)).abs().max().item()

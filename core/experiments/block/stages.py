@@ -65,6 +65,8 @@ def apply_every_norm(values: list[float], eps: float = EPSILON) -> pd.DataFrame:
 
 
 STAGES = {  # recorded sites in plain words
+    "embed_raw": "Token vectors, before their norm",
+    "ln_embed": "Norm of token vectors",
     "embed": "Token vectors + positions",
     "resid_pre": "Block input",
     "ln1": "Norm 1",
@@ -81,6 +83,8 @@ STAGES = {  # recorded sites in plain words
     "resid_post": "Sum after feed-forward",
 }
 
+OF_INPUT = ("embed_raw", "ln_embed", "embed")  # recorded once, before the first block
+
 
 def list_stages(p: Pass) -> list[str]:
     """List the stages of a layer, as hook names, in the order in which the pass computed them."""
@@ -89,6 +93,8 @@ def list_stages(p: Pass) -> list[str]:
 
 def stage_name(p: Pass, site: str) -> str:
     """Return the name of a stage in this model, such as "Norm 1"; it says if a residual is off."""
+    if site == "embed" and p.config.embedding_norm:
+        return "Token vectors, normalised"
     if site == "embed" and not adds_to_tokens(p.config.part("position")):
         return "Token vectors"
     if site == "resid_mid" and not p.config.residual_attention:
@@ -105,7 +111,7 @@ def stages(p: Pass, layer: int) -> pd.DataFrame:
     wide = p.statistics.query("layer == @layer").pivot(
         index="site", columns="meter", values="value"
     )
-    sites = [site for site in list_stages(p) if site != "embed" or layer == 0]
+    sites = [site for site in list_stages(p) if site not in OF_INPUT or layer == 0]
     table = wide.loc[sites].reset_index()
     table.insert(0, "stage", [stage_name(p, site) for site in sites])
     table.insert(2, "shape", [" × ".join(map(str, p.sites[site][layer].shape)) for site in sites])

@@ -35,11 +35,14 @@ OF_ATTENTION = {
     "mask": "none",
     "scale": True,
     "qk_norm": False,
+    "qk_norm_joint": False,
     "softmax": "usual",
     "gate": False,
     "value_residual": False,
     "score_cap": 0.0,
     "window": 0,
+    "global_first": False,
+    "local_rope_base": 0.0,
     "residual_attention": True,
 }
 OF_FFN = {"d_ff": 1, "activation": "identity", "matched": False, "residual_ffn": True}
@@ -84,6 +87,8 @@ def simplify_config(config: Config, length: int, passes: int) -> tuple[Config, t
         simplified.ignore(sentence, value_residual=False)
     # These only change how tokens are read from the stream.
     simplified.ignore("", tied=False, logit_cap=0.0)
+    # The gains of a model that was not trained are 1.
+    simplified.ignore("", norm_gain=True)
     return simplified.config, tuple(filter(None, simplified.reasons))
 
 
@@ -96,6 +101,10 @@ def _ignore_parts_of_sublayers(simplified: _Simplified) -> None:
     if not simplified.config.part("norm").normalises:
         first = next(iter(MENUS["placement"]))
         simplified.ignore("Norm placement has no effect without a norm.", placement=first)
+        simplified.ignore("A norm on embeddings needs a norm.", embedding_norm=False)
+    if not config.qk_norm or config.n_heads == 1:
+        sentence = "QK-norm over all heads needs QK-norm and several heads."
+        simplified.ignore(sentence, qk_norm_joint=False)
     if not config.attention:
         position = {"position": "none"} if acts_in_attention(config.part("position")) else {}
         sentence = "Without attention, its settings have no effect."
@@ -130,12 +139,17 @@ def _ignore_positions(simplified: _Simplified, length: int) -> None:
     if simplified.config.window >= length:
         simplified.ignore("A window longer than the text has no effect.", window=0)
     config = simplified.config
-    if not config.window or config.global_every > config.n_blocks:
+    if not any(map(config.window_in, range(config.n_blocks))):
+        simplified.ignore("Where all layers are global, a window has no effect.", window=0)
+        config = simplified.config
+    if not config.window or all(map(config.window_in, range(config.n_blocks))):
         sentence = (
             "Global layers have no effect without a window, or in a stack too shallow to contain"
             " one."
         )
-        simplified.ignore(sentence, global_every=0)
+        simplified.ignore(sentence, global_every=0, global_first=False)
+    if config.global_every == 0:
+        simplified.ignore("", global_first=False)
     if not acts_in_attention(config.part("position")) or config.nope_every > config.n_blocks:
         sentence = (
             "NoPE layers have no effect without position encoding in attention, or in a stack too"
@@ -144,7 +158,14 @@ def _ignore_positions(simplified: _Simplified, length: int) -> None:
         simplified.ignore(sentence, nope_every=0)
     if not config.part("position").turns:
         sentence = "Without RoPE, its settings have no effect."
-        simplified.ignore(sentence, rope_share=1.0, rope_base=10000.0)
+        simplified.ignore(sentence, rope_share=1.0, rope_base=10000.0, local_rope_base=0.0)
+    config = simplified.config
+    if not config.window or config.local_rope_base == config.rope_base:
+        sentence = "A RoPE base for layers with a window needs a window and another base."
+        simplified.ignore(sentence, local_rope_base=0.0)
+    elif config.local_rope_base and not config.global_every:
+        base = config.local_rope_base  # all layers have a window, so this one is everybody's
+        simplified.ignore("", rope_base=base, local_rope_base=0.0)
 
 
 @dataclass(frozen=True)

@@ -36,23 +36,31 @@ EPSILON = 1e-5  # added to the variance or the mean square by default, as in tor
 class LayerNorm(nn.Module):
     """Layer normalisation."""
 
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
+    def __init__(
+        self,
+        site: str,
+        width: int,
+        bias: bool = True,
+        eps: float = EPSILON,
+        gain: bool = True,
+    ):
         super().__init__()
         self.site = site
+        self.shape = (width,)
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight = nn.Parameter(torch.ones(width)) if gain else None
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         """Apply layer norm with gain and any bias to each token: (…, D) -> (…, D)."""
-        weight: Any = self._parameters["weight"]
+        weight: Any = self._parameters.get("weight")
         bias = self._parameters.get("bias")
-        return tap(self.site, F.layer_norm(x, weight.shape, weight, bias, self.eps))
+        return tap(self.site, F.layer_norm(x, self.shape, weight, bias, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         """Apply the norm to x with the scale at `point` and with gain, no bias: (…, D) each."""
         scale = (point.var(-1, correction=0, keepdim=True) + self.eps).rsqrt()
-        return (x - x.mean(-1, keepdim=True)) * scale * self.weight
+        return _multiply((x - x.mean(-1, keepdim=True)) * scale, self.weight)
 
 
 @norm.register(
@@ -69,20 +77,30 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """Root-mean-square normalisation."""
 
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
+    def __init__(
+        self,
+        site: str,
+        width: int,
+        bias: bool = True,
+        eps: float = EPSILON,
+        gain: bool = True,
+    ):
         super().__init__()
         self.site = site
+        self.shape = (width,)
         self.eps = eps
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight = nn.Parameter(torch.ones(width)) if gain else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         """Apply RMSNorm with gain to each token's vector: (…, D) -> (…, D)."""
-        weight: Any = self._parameters["weight"]
-        return tap(self.site, F.rms_norm(x, weight.shape, weight, self.eps))
+        weight: Any = self._parameters.get("weight")
+        return tap(self.site, F.rms_norm(x, self.shape, weight, self.eps))
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         """Apply the norm to x with the scale at `point` and with gain: 2 × (…, D) -> (…, D)."""
-        return x * (point.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
+        return _multiply(
+            x * (point.square().mean(-1, keepdim=True) + self.eps).rsqrt(), self.weight
+        )
 
 
 @norm.register(
@@ -96,16 +114,23 @@ class RMSNorm(nn.Module):
 class DyT(nn.Module):
     """Dynamic tanh in place of a norm."""
 
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
+    def __init__(
+        self,
+        site: str,
+        width: int,
+        bias: bool = True,
+        eps: float = EPSILON,
+        gain: bool = True,
+    ):
         super().__init__()
         self.site = site
         self.alpha = nn.Parameter(torch.full((1,), 0.5))
-        self.weight = nn.Parameter(torch.ones(width))
+        self.weight = nn.Parameter(torch.ones(width)) if gain else None
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
         """Return tanh(alpha · x) · weight, plus any bias: (…, D) -> (…, D)."""
-        squeezed = torch.tanh(self.alpha * x) * self.weight
+        squeezed = _multiply(torch.tanh(self.alpha * x), self.weight)
         return tap(self.site, squeezed if self.bias is None else squeezed + self.bias)
 
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
@@ -113,7 +138,7 @@ class DyT(nn.Module):
         slope = torch.where(
             point == 0, self.alpha, torch.tanh(self.alpha * point) / point.where(point != 0, 1.0)
         )
-        return x * slope * self.weight
+        return _multiply(x * slope, self.weight)
 
 
 @norm.register(
@@ -125,7 +150,14 @@ class DyT(nn.Module):
 class NoNorm(nn.Module):
     """Absent norm."""
 
-    def __init__(self, site: str, width: int, bias: bool = True, eps: float = EPSILON):
+    def __init__(
+        self,
+        site: str,
+        width: int,
+        bias: bool = True,
+        eps: float = EPSILON,
+        gain: bool = True,
+    ):
         super().__init__()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
@@ -135,3 +167,8 @@ class NoNorm(nn.Module):
     def linear(self, x: torch.Tensor, point: torch.Tensor) -> torch.Tensor:  # 2 × (…, D) -> (…, D)
         """Return x."""
         return x
+
+
+def _multiply(x: torch.Tensor, gain: torch.Tensor | None) -> torch.Tensor:
+    """Return x · gain, or x if the norm has no gain."""
+    return x if gain is None else x * gain

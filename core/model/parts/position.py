@@ -30,12 +30,13 @@ class Position(nn.Module):
     Args:
         config: Settings of the model.
         draw: Source of learned positions, for the encoding that is added to the embedding.
+        layer: Layer that it acts in, from 0; RoPE's base may differ between layers.
     """
 
     turns = False  # whether pairs of dimensions of queries and keys are rotated
     table_rows = 0  # number of learned vectors, one per position
 
-    def __init__(self, config: "Config", draw: Draw | None = None):
+    def __init__(self, config: "Config", draw: Draw | None = None, layer: int = 0):
         super().__init__()
 
     def embed(self, x: torch.Tensor, start: int = 0) -> torch.Tensor:  # (B, T, D) -> (B, T, D)
@@ -155,7 +156,7 @@ class Learned(Position):
 
     table_rows = CONTEXT
 
-    def __init__(self, config: "Config", draw: Draw | None = None):
+    def __init__(self, config: "Config", draw: Draw | None = None, layer: int = 0):
         super().__init__(config)
         if draw is not None:
             self.weight = nn.Parameter(draw.rows(map(str, range(CONTEXT)), config.d_model))
@@ -184,11 +185,11 @@ class RoPE(Position):
 
     turns = True
 
-    def __init__(self, config: "Config", draw: Draw | None = None):
+    def __init__(self, config: "Config", draw: Draw | None = None, layer: int = 0):
         super().__init__(config)
         self.n_rotated = config.n_rotated
         self.n_kept = config.d_head - self.n_rotated
-        self.base = config.rope_base
+        self.base = config.rope_base_in(layer)
 
     def rotate(
         self, q: torch.Tensor, k: torch.Tensor, start: int = 0
@@ -222,7 +223,7 @@ class ALiBi(Position):
 
     slopes: torch.Tensor
 
-    def __init__(self, config: "Config", draw: Draw | None = None):
+    def __init__(self, config: "Config", draw: Draw | None = None, layer: int = 0):
         super().__init__(config)
         self.exact = alibi_slopes(config.n_heads)
         self.register_buffer("slopes", torch.tensor(self.exact)[:, None, None], persistent=False)
