@@ -181,3 +181,10 @@ def test_broken_results_table_loses_only_its_picture(data, tmp_path, monkeypatch
     assert any(
         "Subject–verb agreement" in page_link.proto.label for page_link in app.get("page_link")
     )
+
+
+@pytest.mark.parametrize(
+    "parts, seeds", [("ablation_matrix", "5 seeds"), ("positions", "5 to 20 seeds")]
+)
+def test_matrix_states_its_numbers_of_seeds(parts, seeds):
+    assert f"mean of {seeds}." in pages.texts(pages.opened("app.py", parts=parts))

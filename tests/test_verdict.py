@@ -435,9 +435,13 @@ def test_command_prints_stored_studies(folder, store, capsys):
     (folder / "file.toml").write_text(TEXT, encoding="utf-8")
     assert called(capsys, "file.toml", "--json")[1] == out
     code, out, _ = called(capsys, "made up")
-    first, *others = out.splitlines()
-    assert first == "made up: 4 comparisons." and len(others) == 4
-    assert others[0].startswith("copy, − norm: ") and "95 % CI" in others[0]
+    first, counted, rule, *cells = out.splitlines()
+    assert first == f"made up: {study().question}"
+    assert counted.startswith("4 comparisons: ") and rule.startswith(
+        "Accuracies are paired by seed"
+    )
+    assert cells[0].startswith("copy, baseline: accuracy ")
+    assert cells[1].startswith("copy, − norm: ") and "95 % CI" in cells[1]
     fill(store, study(), lambda run: QUEUED if run.seed == 2 else score(run))
     code, out, _ = called(capsys, "made up", "--json")
     assert code == command.INCOMPLETE and has_missing_runs(json.loads(out))
@@ -459,3 +463,9 @@ def test_command_prints_built_in_studies(folder, capsys):
 def test_command_needs_a_store_for_other_studies(folder, capsys):
     code, out, errors = called(capsys, "other", "--json")
     assert code == command.NO_STORE and not out and "There are no studies at" in errors
+
+
+def test_null_arms_are_printed_last(folder, capsys):
+    out = called(capsys, "positions")[1]
+    before, _, arms = out.partition("\nNull arms:\n")
+    assert "baseline, " not in before and len(arms.splitlines()) == 10

@@ -337,6 +337,12 @@ def draw_card(target_page: Page):
                     st.caption(text)
 
 
+def _count_seeds(seeds: pd.Series) -> str:
+    """Return the least and most seeds of models in words: "5 seeds", "5 to 20 seeds"."""
+    least, most = int(seeds.min()), int(seeds.max())
+    return count(most, "seed") if least == most else f"{least} to {count(most, 'seed')}"
+
+
 def draw_presets():
     """Draw the experiments of all pages in an expander."""
     with st.expander("One-click experiments", icon=":material/experiment:"):
@@ -369,11 +375,12 @@ def draw_shipped_matrix(look: StartLook):
     shortened = ""
     if cells.task.str.contains(r"\d steps").any():
         shortened = (
-            " Tasks with a step count in their name stop early, so that differences in learning"
-            " speed show."
+            " Tasks with a step count in their name were trained for that many steps, most of them"
+            " fewer than usual."
         )
+    seeds = _count_seeds(cells.seeds + cells.diverged)
     st.caption(
-        f"{about}Change in percentage points, mean of {count(cells.seeds.max(), 'seed')}. "
+        f"{about}Change in percentage points, mean of {seeds}. "
         f"“=”: equivalent within the margin. Faded: undecided.{shortened} "
         "Click a cell for its learning curves.",
         help=explain_terms("Holm", "paired t"),

@@ -22,7 +22,6 @@ from typing import Any, TextIO
 
 import pandas as pd
 
-from core.experiments.training.plan import BASELINE
 from core.export.sheets import slug, write_csv
 from core.measure.power import LEAST_SEEDS
 from core.measure.verdicts import DIFFERENCE
@@ -50,7 +49,7 @@ from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RU
 from core.study.database.store import Store, progress_of
 from core.study.imports import import_curves
 from core.study.looks import enrol_needed, find_look
-from core.study.picture import STYLE, describe_cell, matrix_svg
+from core.study.picture import STYLE, count_verdicts, describe_cell, matrix_svg
 from core.study.plan import (
     NOTHING,
     NULL_ARMS,
@@ -379,8 +378,12 @@ def verdict(arguments: Namespace) -> int:
     if arguments.json:
         print(write_document(document), end="")
     else:
-        print(f"{document['study']}: {count(len(document['comparisons']), 'comparison')}.")
-        print(*map(describe_cell, lines(table[table.variant != BASELINE])), sep="\n")
+        print(f"{document['study']}: {document['question']}")
+        print(count_verdicts(table), document["rule"]["words"], sep="\n")
+        is_null_arm = table.variant.isin(NULL_ARMS)
+        print(*map(describe_cell, lines(table[~is_null_arm])), sep="\n")
+        if any(is_null_arm):
+            print("Null arms:", *map(describe_cell, lines(table[is_null_arm])), sep="\n")
     return INCOMPLETE if has_missing_runs(document) else COMPLETE
 
 

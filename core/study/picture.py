@@ -5,6 +5,7 @@ file of its own.
 """
 
 import math
+from collections import Counter
 from html import escape
 from itertools import groupby
 from textwrap import wrap
@@ -190,6 +191,19 @@ def describe_rates(rates: str) -> str:
     return ", ".join([f"{first} {unit}", *others])
 
 
+def count_verdicts(summary: pd.DataFrame) -> str:
+    """Return a sentence on how many comparisons have each verdict, and margins in points."""
+    rows = list(select_variants(summary).itertuples())
+    counts = Counter(verdict_of(row) for row in rows)
+    margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
+    within = " or ".join(map(format_margin, margins))
+    within += ", depending on the task" if len(margins) > 1 else ""
+    return (
+        f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} show a difference,"
+        f" {counts[EQUIVALENT]} equivalence (within {within}), {counts[UNDECIDED]} are undecided."
+    )
+
+
 def describe_cell(line: Line) -> str:
     """Describe a cell in plain text: names, accuracy, difference with verdict, interval, notes."""
     first = f"{line.task}, {shown_name(line.variant)}:"
@@ -216,7 +230,8 @@ def describe_cell(line: Line) -> str:
     if math.isnan(line.difference):
         return f"{first} {got}).{note}"
     if not line.difference and line.difference_low == line.difference_high:
-        return f"{first} {got}); same as the baseline on every seed.{note}"
+        verdict = "" if math.isnan(line.p) else _describe_verdict(line)
+        return f"{first} {got}); same as the baseline on every seed{verdict}.{note}"
     floor = getattr(line, "noise_floor", math.nan)
     if not math.isnan(floor):
         note = f" Noise floor: ±{format_points(floor)} points.{note}"
@@ -262,11 +277,16 @@ def verdict_of(line: Line) -> str:
 
 
 def _describe_verdict(line: Line) -> str:
-    """Describe the verdict on a cell behind its difference: ", undecided"; "" if significant."""
+    """Describe the verdict on a cell behind its difference: ", undecided", ", differs"."""
     verdict = verdict_of(line)
+    margin = getattr(line, "margin", MARGIN)
     if verdict == EQUIVALENT:
-        return f", equivalent within {format_margin(getattr(line, 'margin', MARGIN))}"
-    return "" if verdict == DIFFERENCE else ", undecided"
+        return f", equivalent within {format_margin(margin)}"
+    if verdict == UNDECIDED:
+        return ", undecided"
+    # False for NaN, where the numbers of runs that learnt are compared.
+    is_perhaps_small = min(abs(line.difference_low), abs(line.difference_high)) < margin
+    return f", differs{f', perhaps by less than {format_margin(margin)}' * is_perhaps_small}"
 
 
 def _all_diverged(line: Line) -> bool:

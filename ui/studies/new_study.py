@@ -85,7 +85,7 @@ def _seeds_label(seeds: int | str) -> str:
 
 MORE_SEEDS = (
     f"Runs of each model. “{LOOKS}, as needed”: 5 seeds of every model; where a comparison is"
-    " undecided then 10, then 20. The chance of a false difference stays at 5 % in all."
+    " undecided then 10, then 20. The chance of a false difference stays at 5 % per task."
 )
 MARGIN = (
     "In percentage points: models whose accuracies differ by less are equivalent. State it before"

@@ -1,6 +1,5 @@
 """Views of a study. They read only the store, wherever the study is trained."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -9,17 +8,16 @@ import pandas as pd
 import streamlit as st
 
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import format_margin
-from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED
+from core.measure.verdicts import DIFFERENCE, EQUIVALENT
 from core.model.variants import MOST
 from core.settings.environment import remove_paths
 from core.settings.wording import count
 from core.study.conditions import describe_mixed_comparisons
 from core.study.database.schema import QUEUED, STATES
 from core.study.database.store import taken_ahead
-from core.study.picture import describe_cell, shown_name, verdict_of
+from core.study.picture import count_verdicts, describe_cell, shown_name
 from core.study.plan import StudyError
-from core.study.summary import MIXED, in_one_column, is_sparse, select_variants
+from core.study.summary import MIXED, in_one_column, is_sparse
 from core.study.tables import compare_studies, link, load_stored, run_table
 from core.study.training_link import read_query
 from ui.kit.page import explain_terms, figure, literal, table
@@ -322,10 +320,12 @@ FLOOR = (
 )
 TESTS = (
     "Paired t-tests over seeds. p and intervals are Holm-corrected per task: 5 % false differences"
-    " per task, not per study. An interval excludes 0 exactly where p < 0.05; the intervals of a"
-    " task are not simultaneous. Where only some runs learnt a task, cells say how many did, and"
-    " these counts are compared with the baseline's (Boschloo's exact test). Equivalence assumes"
-    " that other runs scatter as these did: few runs do not exclude rare failures."
+    " per task, not per study, over all looks of a study that has several. An interval excludes 0"
+    " exactly where p < 0.05; the intervals of a task are not simultaneous. Where only some runs"
+    " learnt a task, cells say how many did, and these counts are compared with the baseline's"
+    " (Boschloo's exact test). Equivalence assumes that other runs scatter as these did: few runs"
+    " do not exclude rare failures. Equivalent models may still learn at different speeds, which"
+    " the curves show."
 )
 
 
@@ -362,19 +362,6 @@ def matrix(context: StudyContext):
         )
         for line in selected[selected.diverged > 0].itertuples():
             st.caption(literal(describe_cell(line)))
-
-
-def count_verdicts(summary: pd.DataFrame) -> str:
-    """Return a sentence on how many comparisons have each verdict, and margins in points."""
-    rows = list(select_variants(summary).itertuples())
-    counts = Counter(verdict_of(row) for row in rows)
-    margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
-    within = " or ".join(map(format_margin, margins))
-    within += ", depending on the task" if len(margins) > 1 else ""
-    return (
-        f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} show a difference,"
-        f" {counts[EQUIVALENT]} equivalence (within {within}), {counts[UNDECIDED]} are undecided."
-    )
 
 
 def _draw_mixed(texts) -> bool:
