@@ -16,6 +16,7 @@ from ui.block.controls import (
     baseline,
     carried_settings,
     draw_unknown_tokens,
+    open_block,
     script,
     weights_controls,
 )
@@ -25,6 +26,7 @@ from ui.kit.page import draw_head, draw_notice, draw_sidebar, page, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
 from ui.shared.base import NO_WORD, sentence_controls
+from ui.shared.published import draw_published_note, published_controls
 
 GROUPS = ("Next token", "Size", "Components", "Attention details", "More components", "Machine")
 SIZES = ("d_model", "d_ff")  # in sight with trained weights, too, of which there is one size
@@ -61,8 +63,14 @@ def draw():
         draw_head(
             ONE_BLOCK,
             [ONE_BLOCK.tabs(), *compared],
-            beside_title=[*sentence_controls(), *weights_controls()],
+            beside_title=[
+                *sentence_controls(),
+                *weights_controls(),
+                *published_controls(config, open_block),
+            ],
         )
+        if kind == "random":
+            draw_published_note(config)
         tokens, cuts = split_up_to_limit(text.text)
         if not tokens:
             draw_notice(*notes, *cuts)

@@ -18,6 +18,7 @@ from ui.kit.panel import panel
 from ui.kit.panel.control import choices
 from ui.kit.store import change_quietly, reset
 from ui.shared.models import OPEN
+from ui.shared.published import draw_published_note, published_controls
 from ui.training.context import TrainingContext, TrainingLook
 from ui.training.controls import (
     draw_live_view,
@@ -67,7 +68,20 @@ with page(TRAINING):
         label="Reset to task defaults",
     )
     chosen_task, about = task_row(training)
-    draw_head(TRAINING, [about], beside_title=[chosen_task, *pins.variant_controls(config, pinned)])
+    draw_head(
+        TRAINING,
+        [about],
+        beside_title=[
+            chosen_task,
+            *published_controls(
+                config,
+                lambda settings: reset(Learner, task=training.task, **settings),
+                own_mask=False,
+            ),
+            *pins.variant_controls(config, pinned),
+        ],
+    )
+    draw_published_note(config, own_mask=False)
     take_away = takeaway.draw_export_button()
     variants, left_out = lineup(config, pinned, padding=0)
     planned, not_combined = plan(variants, training, trial, machine)

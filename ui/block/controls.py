@@ -85,6 +85,11 @@ def _switch_weights(weights_kind: str):
     reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
+def open_block(settings: dict[str, str]):
+    """Open a published block with random weights, given its settings as texts (a callback)."""
+    reset(BlockConfig, weights="random", **settings)
+
+
 def carried_settings(config: BlockConfig) -> list[str]:
     """Return the names of settings that still have a value brought from other weights."""
     return [

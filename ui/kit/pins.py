@@ -9,6 +9,7 @@ import streamlit as st
 from core.experiments.weights import weights
 from core.figures.palette import BASELINE, DASHES, NOW, VARIANTS
 from core.model.config import Config
+from core.model.published import find_published, list_choices
 from core.model.variants import (
     MOST,
     Pins,
@@ -52,9 +53,12 @@ def variant_controls(
         is_possible: Whether a change is possible; None if all are.
     """
     baseline = config if is_possible else pins.read_baseline() or config
+    # The mask is the task's on Training.
+    open_block = None if is_possible else find_published(baseline.replace(mask="causal"))
+    choices = list_choices(open_block, baseline) if open_block else []
     ready = [
         encode(part)
-        for part in ablation.values()
+        for part in (*choices, *ablation.values())
         if any(getattr(baseline, name) != value for name, value in part.items())
     ]
     others = [encode({name: value}) for name, value in baseline.list_changes()]
