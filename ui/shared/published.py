@@ -63,4 +63,5 @@ def draw_published_note(config: Config, own_mask: bool = True):
         sentences.append("The mask is the task's.")
     earlier = "the original transformer's" if name == "gpt2" else "GPT-2's"
     sentences.append(f"“Compare with” first lists its choices, each replaced by {earlier}.")
-    st.caption(" ".join(filter(None, sentences)))
+    with st.container(key="published_note"):  # presentation mode hides it
+        st.caption(" ".join(filter(None, sentences)))
