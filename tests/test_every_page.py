@@ -220,21 +220,21 @@ def test_menu_entries_and_number_bounds_open(page, name, value):
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)
 def test_wrong_values_are_named_with_allowed_ones(page, keep, number):
     """A link with a wrong value of every setting, or of every one but those in KEPT, which stay."""
-    kept = KEPT.get(page.key, {}) if keep else {}
+    others = KEPT.get(page.key, {}) if keep else {}
     wrong = {}
     for name, (_, page_setting) in settings_of(page).items():
         if (page_setting.kind is str and not page_setting.menu) or page_setting.once:
             continue
         texts = wrong_values(page_setting)
-        if name not in kept and number < len(texts):
+        if name not in others and number < len(texts):
             wrong[name] = texts[number]
-    app = open_page(page, **wrong, **kept)
-    shown = messages(app)
+    app = open_page(page, **wrong, **others)
+    text_of_page = messages(app)
     for name, text in wrong.items():
-        assert re.search(rf"sets {name} to |\b{name} is ", shown), name
-        assert settings_of(page)[name][1]._allowed_near(text) in shown, name
+        assert re.search(rf"sets {name} to |\b{name} is ", text_of_page), name
+        assert settings_of(page)[name][1]._allowed_near(text) in text_of_page, name
         assert name not in link(app), name
-    assert kept.items() <= link(app).items()
+    assert others.items() <= link(app).items()
 
 
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: page.key)

@@ -65,13 +65,7 @@ def test_proportions_are_those_of_the_published_model(name):
     block = published[name]
     shape = Config(d_model=8 * heads, n_heads=heads)
     assert block.width_at(shape) == round(8 * heads * d_ff / width)
-    assert Config(d_model=8 * heads, n_heads=heads, **_sizes(block, shape)).n_kv_heads == kv_heads
-
-
-def _sizes(block, shape):
-    """Return the sizes among a block's settings."""
-    changes = block.settings_at(shape)
-    return {name: changes[name] for name in ("d_ff", "n_kv_heads") if name in changes}
+    assert block_of(name, 8 * heads, heads).n_kv_heads == kv_heads
 
 
 @pytest.mark.parametrize(
@@ -113,13 +107,13 @@ def test_each_choice_changes_the_model(name):
     choices = list_choices(name, block)
     assert choices
     tokens = torch.randint(0, 8, (1, 10), generator=torch.Generator().manual_seed(0))
-    whole = Transformer(block, "abcdefgh")
+    model = Transformer(block, "abcdefgh")
     for change in choices:
         other = Transformer(apply(change, block), "abcdefgh")
         if "norm_gain" in change:  # gains start at one
-            assert len(list(other.parameters())) > len(list(whole.parameters()))
+            assert len(list(other.parameters())) > len(list(model.parameters()))
         else:
-            assert (other(tokens) - whole(tokens)).abs().max() > 1e-4, change
+            assert (other(tokens) - model(tokens)).abs().max() > 1e-4, change
 
 
 @pytest.mark.parametrize("d_model, n_heads", SMALL)

@@ -402,8 +402,8 @@ def test_built_in_report_has_the_numbers_of_its_summary(tmp_path, capsys):
     order = [line for task in table.task.unique() for line in lines(table[table.task == task])]
     assert len(rows) == len(order)
     for line, row in zip(order, rows):
-        null_arm = " (null arm)" * (line.variant in NULL_ARMS)
-        assert row[0] == shown_name(line.variant) + null_arm
+        ending = " (null arm)" if line.variant in NULL_ARMS else ""
+        assert row[0] == shown_name(line.variant) + ending
         assert read_number(row[1].split(" ")[0]) == pytest.approx(100 * line.accuracy, abs=0.051)
         if line.variant != BASELINE:
             first = read_number(row[2].split(" ")[0])

@@ -339,8 +339,9 @@ def draw_card(target_page: Page):
 
 def _count_seeds(seeds: pd.Series) -> str:
     """Return the least and most seeds of models in words: "5 seeds", "5 to 20 seeds"."""
-    least, most = int(seeds.min()), int(seeds.max())
-    return count(most, "seed") if least == most else f"{least} to {count(most, 'seed')}"
+    fewest = int(seeds.min())
+    largest = count(int(seeds.max()), "seed")
+    return largest if fewest == seeds.max() else f"{fewest} to {largest}"
 
 
 def draw_presets():

@@ -286,7 +286,9 @@ def _describe_verdict(line: Line) -> str:
         return ", undecided"
     # False for NaN, where the numbers of runs that learnt are compared.
     is_perhaps_small = min(abs(line.difference_low), abs(line.difference_high)) < margin
-    return f", differs{f', perhaps by less than {format_margin(margin)}' * is_perhaps_small}"
+    if is_perhaps_small:
+        return f", differs, perhaps by less than {format_margin(margin)}"
+    return ", differs"
 
 
 def _all_diverged(line: Line) -> bool:
