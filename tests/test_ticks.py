@@ -148,6 +148,6 @@ def test_shipped_studies_have_results(url, name):  # noqa: F811
     for view in ("curves", "runs", "compare", "source"):
         app = fine(opened(study=name, shown=view))
         assert not app.error and (view == "source" or app.caption), view
-    assert "seeds = 5" in fine(opened(study=name, shown="source")).code[0].value
+    assert "\nseeds = " in fine(opened(study=name, shown="source")).code[0].value
     assert [view for view, _ in control(app, "shown")["options"]] == ["matrix", "source"]
     assert "runs" in dict(control(fine(opened(study=name, shown="runs")), "shown")["options"])
