@@ -4,11 +4,13 @@ from functools import partial
 
 import streamlit as st
 
+from core.checkpoints import family
 from core.experiments.forward import forward
 from core.model.generate import Sampling
 from core.model.text import Input, split_up_to_limit
 from core.model.variants import Pins
 from core.settings.device import Machine
+from core.train.dial import model_size
 from ui.block.context import BlockConfig, BlockContext, BlockLook
 from ui.block.controls import (
     NOTES,
@@ -21,16 +23,22 @@ from ui.block.controls import (
     weights_controls,
 )
 from ui.block.side_by_side import draw_with_and_without
+from ui.block.train_model import draw_missing_model
 from ui.kit import pins, takeaway
 from ui.kit.page import draw_head, draw_notice, draw_sidebar, page, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
 from ui.shared.base import NO_WORD, sentence_controls
+from ui.shared.dial import dial_controls
 from ui.shared.published import draw_published_note, published_controls
 
 GROUPS = ("Next token", "Size", "Components", "Attention details", "More components", "Machine")
-SIZES = ("d_model", "d_ff")  # in sight with trained weights, too, of which there is one size
 FOLDED = ("Attention details", "More components", "Machine")
+
+
+def _open_size(size: int):
+    """Set width, heads and layers to those of a size of the dial (a callback)."""
+    change(**model_size(size))
 
 
 def draw():
@@ -38,7 +46,7 @@ def draw():
     with page(ONE_BLOCK):
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)
-        config = chosen.plain
+        config = chosen.shown
         kind = chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
         draw_sidebar(
@@ -49,10 +57,11 @@ def draw():
             sampling,
             folded=FOLDED,
             on_reset=back,
-            without=[name for name in chosen.unavailable if name not in SIZES],
-            fixed=[name for name in SIZES if name in chosen.unavailable],
+            without=[name for name in chosen.unavailable if name not in family.SIZES],
+            fixed=chosen.fixed_sizes,
             carried=carried_settings(chosen),
             notes=NOTES[kind],
+            first={"Size": dial_controls(chosen.plain, _open_size) if kind != "cut" else []},
         )
         compared = pins.variant_controls(
             baseline(kind, config),
@@ -85,6 +94,8 @@ def draw():
 
         def draw_warnings():
             warn(*notes, *cuts)
+            if config != chosen.plain:
+                draw_missing_model(chosen.plain, config)
             draw_unknown_tokens(kind, tokens)
             if not forward_pass.finite:
                 warn(

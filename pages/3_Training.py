@@ -9,6 +9,7 @@ from core.export.scripts import make_training_script
 from core.model.variants import lineup
 from core.settings.device import Machine
 from core.train import Training
+from core.train.dial import model_size, steps_at
 from core.train.settings import Learner, Removed
 from ui.kit import jobs, pins, takeaway
 from ui.kit.address import go_to
@@ -16,7 +17,8 @@ from ui.kit.page import draw_head, draw_notice, draw_sidebar, page
 from ui.kit.pages import TRAINED_MODEL, TRAINING
 from ui.kit.panel import panel
 from ui.kit.panel.control import choices
-from ui.kit.store import change_quietly, reset
+from ui.kit.store import change, change_quietly, reset
+from ui.shared.dial import dial_controls
 from ui.shared.models import OPEN
 from ui.shared.published import draw_published_note, published_controls
 from ui.training.context import TrainingContext, TrainingLook
@@ -48,6 +50,11 @@ def groups(training: Training) -> list[str]:
     return [group for group in GROUPS if group != "Task" or len(choices(training, "length")) > 1]
 
 
+def _open_size(task_name: str, size: int):
+    """Set width, heads, layers and steps to those of a size of the dial (a callback)."""
+    change(**model_size(size), steps=steps_at(task_name, size))
+
+
 with page(TRAINING):
     if OPEN in st.session_state:
         go_to(TRAINED_MODEL.path)
@@ -65,6 +72,7 @@ with page(TRAINING):
         folded=FOLDED,
         without=HIDDEN,
         on_reset=back,
+        first={"Size": dial_controls(config, partial(_open_size, training.task))},
         label="Reset to task defaults",
     )
     chosen_task, about = task_row(training)

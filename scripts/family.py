@@ -1,20 +1,23 @@
 """Train and measure the family of models (core/checkpoints/family.py): `make family`.
 
-    python -m scripts.family [--seeds 0] [--folder models/family] [--table results/family.csv]
+    python -m scripts.family [--seeds 0] [--members baseline] [--workers 2] [--folder models/family]
+        [--table results/family.csv]
 
 Each member is trained as scripts/legal_model.py trains the shipped model. That one is the baseline
 with seed 0, to the last bit on the same machine. Members whose files exist are not trained again: a
-run that was cut short goes on with what is missing.
+run that was cut short goes on with what is missing. Weights of other sizes are stored in float16;
+what the table says of a member is measured on its stored weights.
 """
 
 import argparse
 import hashlib
-import json
 import math
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pandas as pd
-import safetensors.torch
 import torch
 import torch.nn.functional as F
 
@@ -26,9 +29,11 @@ from core.checkpoints.family import (
     ablate_after_training,
     config_of,
     file_of,
-    members,
+    models,
     open_member,
     read_shipped,
+    sizes,
+    write_member,
 )
 from core.checkpoints.opened import Opened
 from core.experiments.trained.comparison import CUT, TABLE, TRAINED
@@ -37,7 +42,6 @@ from core.experiments.trained.questions import SEED, pad_texts, questions
 from core.experiments.trained.sentences import sentences
 from core.experiments.trained.tables import LEAST, attention_to_subject
 from core.model.text import PAD
-from core.settings.process import versions
 from core.tasks import IGNORE
 from scripts.legal_model import train
 
@@ -101,28 +105,31 @@ def perplexity(opened: Opened, n_texts: int) -> float:
 
 def train_member(member: str, seed: int) -> bytes:
     """Train one member of the family; return the content of its safetensors file."""
-    model, steps, seconds = train(config_of(member, seed))
-    weights = {name: x.detach().contiguous() for name, x in model.state_dict().items()}
-    about = {
-        "member": member,
-        "seed": seed,
-        "steps": steps,
-        "seconds": round(seconds),
-        "versions": versions(),
-    }
-    return safetensors.torch.save(weights, {"about": json.dumps(about)})
+    state = train(config_of(member, seed))
+    return write_member(state, torch.float16 if member in sizes() else torch.float32)
 
 
-def train_what_is_missing(folder: Path, seeds: list[int]):
-    """Train the members whose files are missing, then write all files' checksums to SHA256SUMS."""
+def train_into(folder: Path, member: str, seed: int):
+    """Train one member on one thread and write its file."""
+    torch.set_num_threads(1)
+    print(f"{member}, seed {seed}", flush=True)
+    file = folder / file_of(member, seed)
+    begun = file.with_suffix(".part")
+    begun.write_bytes(train_member(member, seed))
+    begun.rename(file)
+
+
+def train_what_is_missing(folder: Path, wanted: list[tuple[str, int]], workers: int):
+    """Train the wanted (member, seed) without a file, then write all checksums to SHA256SUMS."""
     folder.mkdir(parents=True, exist_ok=True)
-    for member, seed in ((member, seed) for seed in seeds for member in members()):
-        file = folder / file_of(member, seed)
-        if not file.exists():
-            print(f"{member}, seed {seed}", flush=True)
-            begun = file.with_suffix(".part")
-            begun.write_bytes(train_member(member, seed))
-            begun.rename(file)
+    missing = [model for model in wanted if not (folder / file_of(*model)).exists()]
+    if workers == 1:
+        for model in missing:
+            train_into(folder, *model)
+    else:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            for training in [pool.submit(train_into, folder, *model) for model in missing]:
+                training.result()
     sums = [
         f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}"
         for file in sorted(folder.glob("*.safetensors"))
@@ -160,11 +167,14 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, nargs="*", default=list(SEEDS))
+    parser.add_argument("--members", nargs="*", help="as in links, such as d_model-32; default all")
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--table", type=Path, default=TABLE)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    train_what_is_missing(args.folder, args.seeds)
+    wanted = [model for model in models(args.seeds) if not args.members or model[0] in args.members]
+    train_what_is_missing(args.folder, wanted, args.workers)
     measure_members(args.folder).to_csv(args.table, index=False, float_format="%.6g")
 
 

@@ -6,6 +6,7 @@ A damaged file affects only itself.
 import hashlib
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -74,7 +75,7 @@ def test_member_opens_with_matching_hash(member, seed):
     )
     assert read_shipped()[member, seed] == hashlib.sha256(file.read_bytes()).hexdigest()
     steps = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)].steps
-    assert set(steps) == {model.about["steps"]} and model.about["steps"] <= legal.STEPS
+    assert set(steps) == {model.about["steps"]} and model.about["steps"] <= family.TRAINING.steps
 
 
 def test_baseline_of_first_seed_is_shipped_model():
@@ -252,10 +253,10 @@ def test_damaged_member_is_named_and_alone_lost(tmp_path, damage, says):
 
 
 def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(legal, "STEPS", 3)
-    monkeypatch.setattr(command, "members", lambda: [WHOLE, "attention-off"])
-    command.train_what_is_missing(tmp_path / "one", [0])
-    command.train_what_is_missing(tmp_path / "two", [0, 1])
+    monkeypatch.setattr(legal, "TRAINING", replace(family.TRAINING, steps=3))
+    wanted = [(member, seed) for seed in (0, 1) for member in (WHOLE, "attention-off")]
+    command.train_what_is_missing(tmp_path / "one", wanted[:2], 1)
+    command.train_what_is_missing(tmp_path / "two", wanted, 1)
     for member in (WHOLE, "attention-off"):
         first, two = (
             open_member(member, 0, tmp_path / name).model.state_dict() for name in ("one", "two")
@@ -263,7 +264,7 @@ def test_command_trains_missing_members_bit_for_bit(tmp_path, monkeypatch, capsy
         assert all(torch.equal(first[name], two[name]) for name in first)
     capsys.readouterr()
     (tmp_path / "two" / family.file_of("attention-off", 1)).unlink()
-    command.train_what_is_missing(tmp_path / "two", [0, 1])
+    command.train_what_is_missing(tmp_path / "two", wanted, 1)
     assert capsys.readouterr().out == "attention-off, seed 1\n"
     assert len(read_shipped(tmp_path / "two")) == 4
 
@@ -276,7 +277,7 @@ def test_retrained_baseline_equals_shipped_model(tmp_path):
     """
     member = "placement-post"
     (tmp_path / family.file_of(member, 0)).write_bytes(command.train_member(member, 0))
-    command.train_what_is_missing(tmp_path, [])
+    command.train_what_is_missing(tmp_path, [], 1)
     anew = open_member(member, 0, tmp_path)
     ships = open_member(member, 0)
     weights = ships.model.state_dict()

@@ -10,6 +10,7 @@ import scipy.stats
 import torch
 
 from core.checkpoints import Opened
+from core.checkpoints.family import TRAINING, vocabulary
 from core.checkpoints.tokens import Words
 from core.experiments.trained import contributions as credit
 from core.experiments.trained import knockout, prompt, tables
@@ -25,7 +26,6 @@ from core.tasks import task
 from core.tasks.sentences import BE, DETERMINERS, NOUNS, find_anatomy
 from core.tasks.task import is_held_out
 from core.train import Training, chunk, start
-from scripts.legal_model import draw_batch, vocabulary
 from tests.holm import corrected, level
 
 SHAPES = [
@@ -453,7 +453,7 @@ def test_questions_begin_with_words_unseen_in_training():
     beginnings = {words[: find_anatomy(words).verb] for words in sentences(512, 0)}
     read = set()
     for seed in range(4):
-        tokens, _ = draw_batch(torch.Generator().manual_seed(seed), 256)
+        tokens, _ = task[TRAINING.task](torch.Generator().manual_seed(seed), 256)
         for row in tokens.tolist():
             words = tuple(vocabulary()[token] for token in row if token)
             if "<unk>" not in words:

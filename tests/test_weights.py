@@ -6,9 +6,10 @@ import torch
 from safetensors.numpy import load_file
 
 from core.checkpoints import family
-from core.checkpoints.family import BASELINE, FOLDER, WHOLE, config_of, file_of, members
+from core.checkpoints.family import BASELINE, FOLDER, WHOLE, config_of, file_of
 from core.experiments.block import neurons, positions
 from core.experiments.forward import forward
+from core.experiments.trained.comparison import TRAINED, read
 from core.experiments.weights import weights
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, UNKNOWN, split_words
@@ -20,9 +21,11 @@ from tests.pages import control, controls, link, move, move_control, setting
 from tests.pages import words as offered
 from tests.test_page import fine, opened
 from ui.block.context import BlockConfig
+from ui.block.side_by_side import summary_html
 from ui.kit.pins import PILLS
 
 TOKENS = split_words(DEFAULT_TEXT)
+TABLE = read()
 NUMBERS = [family.vocabulary().index(word.lower()) for word in TOKENS]
 SITES = ("embed", "scores", "pattern", "resid_mid", "resid_post")
 
@@ -48,8 +51,7 @@ def has_same_sites(forward_pass, expected) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", family.SEEDS)
-@pytest.mark.parametrize("member", members())
+@pytest.mark.parametrize("member, seed", list(family.read_shipped()))
 def test_trained_pass_matches_its_file(member, seed):
     config = config_of(member, seed)
     assert has_same_sites(
@@ -155,9 +157,9 @@ def test_other_activations_are_tried_on_the_same_trained_weights():
 
 
 REFUSED = [
-    ("trained", {"d_model": 128}, "There is no model trained with d_model 128."),
+    ("trained", {"d_model": 96}, "There is no model trained with d_model 96."),
     ("trained", {"norm": "none", "ffn": False}, "There is no model trained without FFN and norm."),
-    ("trained", {"seed": 7}, "seed is 7; there are trained models for seeds 0, 1, 2."),
+    ("trained", {"seed": 7}, "There is no model trained with all components from seed 7."),
     ("cut", {"d_model": 32}, "The trained model has no weights to run it with d_model 32."),
     (
         "cut",
@@ -189,6 +191,39 @@ def test_missing_files_are_reported(monkeypatch):
     )
 
 
+def test_combination_that_does_not_ship_keeps_its_settings_and_shows_the_nearest_model():
+    settings, problems = BlockConfig.repair({"d_model": 16, "norm": "none"})
+    assert (settings.d_model, settings.norm, settings.weights) == (16, "none", "trained")
+    assert not problems and settings.shown == config_of("norm-none", 0)
+    settings, _ = BlockConfig.repair({"norm": "none", "ffn": False})
+    assert family.member_of(settings.shown) in ("norm-none", "ffn-off")
+    settings, problems = BlockConfig.repair({"weights": "cut", "d_model": 16})
+    assert settings.weights == "random" and len(problems) == 1
+
+
+def test_sizes_are_a_grid_and_ffn_widths():
+    configs = [config_of(size, 0) for size in family.sizes()]
+    assert len(set(configs)) == len(configs) == 4 * 4 * 4 - 2 + len(family.FFN_WIDTHS) + 2
+    assert all(family.member_of(config) == size for config, size in zip(configs, family.sizes()))
+    wide = [config for config in configs if config.d_ff != 4 * config.d_model]
+    assert {config.d_ff for config in wide} == {
+        config.d_model * n for config in wide for n in (1, 2)
+    }
+
+
+@pytest.mark.parametrize("member, seed", list(family.read_shipped()))
+def test_accuracy_below_the_diagram_is_that_of_the_table(member, seed):
+    rows = TABLE[(TABLE.member == member) & (TABLE.seed == seed) & (TABLE.how == TRAINED)]
+    accuracy = rows[(rows.meter == "accuracy") & (rows["at"] == "")].value.item()
+    subject = rows[rows.meter == "subject"].value.max()
+    config = config_of(member, seed)
+    text = summary_html(forward(config, TOKENS, kind="trained"))
+    assert f"in {100 * accuracy:.1f} % of 1,024 held-out sentences" in text
+    assert ("on the subject" in text) == (subject == subject)
+    if subject == subject:
+        assert f"puts {100 * subject:.0f} % on the subject" in text
+
+
 def kinds_shown(app) -> list[str]:
     """Return the texts that say which weights the pictures show."""
     return [markdown.value for markdown in app.markdown if "seed 0" in markdown.value]
@@ -207,7 +242,7 @@ def test_page_opens_on_trained_weights_and_known_words():
 
 @pytest.mark.parametrize("kind", ["trained", "cut"])
 def test_whatever_control_is_moved_there_are_weights_for_it(kind):
-    """Every setting one click from the baseline has weights: the page offers no other."""
+    """With a part removed the page offers no other; trained, it shows the nearest model."""
     app = fine(opened(weights=kind))
     for name, drawn_control in controls(app).items():
         if name not in Config.settings() or drawn_control["kind"] == "range":
@@ -219,8 +254,9 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
         )
         for text in texts:
             config, problems = BlockConfig.read({"weights": kind, name: text})
-            assert not problems
-            assert config.weights == kind and forward(config.plain, TOKENS, kind=kind)
+            if not problems:  # such as an odd width of heads with RoPE
+                assert config.weights == kind and forward(config.shown, TOKENS, kind=kind)
+                assert kind == "trained" or config.shown == config.plain
 
 
 def test_removed_part_appears_beside_trained_model():
@@ -253,12 +289,12 @@ def test_carried_settings_do_not_count_as_changed():
 
 def test_pills_offer_trained_variants_and_explain_missing_ones():
     app = fine(opened(weights="trained"))
-    assert "8 heads" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(
+    assert "ALiBi" not in offered(app, PILLS) and {"1 head", "− norm", "RMSNorm"} <= set(
         offered(app, PILLS)
     )
-    app = fine(opened(weights="trained", variants="norm-none~n_heads-8"))
+    app = fine(opened(weights="trained", variants="norm-none~n_heads-16"))
     assert any(
-        "8 heads skipped: There is no model trained with 8 heads." in c.value.replace("\\", "")
+        "16 heads skipped: There is no model trained with 16 heads." in c.value.replace("\\", "")
         for c in app.caption
     )
     app = fine(opened(weights="cut"))
@@ -278,4 +314,4 @@ def test_requested_kind_is_shown():
     assert same == {"norm": "none", "n_layers": 2, "mask": "causal", "position": "rope"}
     assert not control(app, "d_model").get("off")
     app = fine(move_control(app, "weights", "trained"))
-    assert setting(app, "norm") == "none" and control(app, "d_model").get("off")
+    assert setting(app, "norm") == "none" and setting(app, "weights") == "trained"

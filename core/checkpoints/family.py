@@ -1,35 +1,58 @@
-"""Model family: the language model that ships, retrained without or with another part.
+"""Model family: the language model that ships, retrained with another part or in another size.
 
-What differs between two of them is the part alone: the same sentences in the same order, and the
-same first weights wherever a weight has the same name and shape (core/model/parts/init.py). `make
-family` trains them (scripts/family.py).
+What differs between two of them is the part or the size alone: the same sentences in the same
+order, and the same first weights wherever a weight has the same name and shape
+(core/model/parts/init.py). `make family` trains those that ship (scripts/family.py); users train
+others, which stay on their server (core/checkpoints/trained_here.py).
 """
 
 import hashlib
+import itertools
 import json
+import math
 import threading
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import cachetools
+import safetensors.torch
 import torch
-from safetensors import safe_open
 
-from core.checkpoints import files
+from core.checkpoints import files, trained_here
 from core.checkpoints.native import build_blank_model, read_model
 from core.checkpoints.opened import CheckpointError, Opened
 from core.checkpoints.tokens import Words
 from core.model.config import Config
-from core.model.text import UNKNOWN
 from core.model.transformer import Transformer
-from core.model.variants import ablation, apply, decode, encode, name_of
+from core.model.variants import ablation, apply, decode, difference, encode, name_of
+from core.settings.process import versions
 from core.tasks import task
+from core.train import State, Training
+from core.train import model as model_of
+from core.train.dial import DIAL, model_size
+from core.train.settings import decay
 
 FOLDER = files.ROOT / "family"
 SUMS = "SHA256SUMS"  # as sha256sum writes it: what is opened is what was trained
 TASK = "sentences"
+
+
+@dataclass(frozen=True)
+class FamilyTraining(Training):
+    """Training of a member. The learning rate falls from the first step after warm-up on."""
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step (from 1), by warm-up and decay."""
+        if step <= self.warmup:
+            return super().rate(step)
+        progress = (step - self.warmup) / (self.steps - self.warmup)
+        return self.learning_rate * decay[self.decay](progress)
+
+
+TRAINING = FamilyTraining("legal", weight_decay=0.1, clip=1.0)
 BASELINE = Config(d_model=64, n_heads=4, n_layers=2, position="rope", mask="causal", seed=0)
 SEEDS = (0, 1, 2)
 SWAPS = (
@@ -41,11 +64,31 @@ SWAPS = (
     "position-sinusoidal",
 )
 WHOLE = "baseline"  # the member from which nothing is taken
+SIZES = ("d_model", "n_heads", "d_ff", "n_layers")
+GRID = {"d_model": (16, 32, 64, 128), "n_heads": (1, 2, 4, 8), "n_layers": (1, 2, 3, 4)}
+FOLLOW_SIZES = ("n_kv_heads", "d_head")  # with which they mostly change
+FFN_WIDTHS = (64, 128)  # once and twice d_model; d_ff is four times d_model in every other size
 
 
 def members() -> list[str]:
-    """List all members as in links: "baseline", then removals such as "norm-none", replacements."""
+    """List members of the usual size, as in links: "baseline", removals, replacements."""
     return [WHOLE, *(encode(part) for part in ablation.values()), *SWAPS]
+
+
+@cache
+def sizes() -> list[str]:
+    """List the members of other sizes, as in links; those in which one size differs come first."""
+    grid = [dict(zip(GRID, values)) for values in itertools.product(*GRID.values())]
+    wanted = [*grid, *map(model_size, DIAL), *({"d_ff": width} for width in FFN_WIDTHS)]
+    changes = sorted((difference(apply({**size}, BASELINE), BASELINE) for size in wanted), key=len)
+    names = dict.fromkeys(encode(change) for change in changes if change)
+    return [name for name in names if name not in members()]
+
+
+def models(seeds: Iterable[int] = SEEDS) -> list[tuple[str, int]]:
+    """List all (member, seed): every part at each seed, every size at the first seed only."""
+    of_parts = [(member, seed) for seed in seeds for member in members()]
+    return of_parts + [(size, seed) for size in sizes() for seed in seeds if seed == SEEDS[0]]
 
 
 def config_of(member: str, seed: int) -> Config:
@@ -60,7 +103,7 @@ def label(member: str) -> str:
 
 def vocabulary() -> tuple[str, ...]:
     """Return the words that all members know: those of the task "sentences", then <unk>."""
-    return (*task[TASK].vocabulary, UNKNOWN)
+    return task[TRAINING.task].vocabulary
 
 
 def file_of(member: str, seed: int) -> str:
@@ -75,10 +118,7 @@ def read_shipped(folder: Path = FOLDER) -> dict[tuple[str, int], str]:
     except (OSError, UnicodeDecodeError):
         return {}
     digests = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    all_of_them = ((member, seed) for seed in SEEDS for member in members())
-    return {
-        member: digests[file_of(*member)] for member in all_of_them if file_of(*member) in digests
-    }
+    return {model: digests[file_of(*model)] for model in models() if file_of(*model) in digests}
 
 
 def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
@@ -99,13 +139,34 @@ def open_member(member: str, seed: int, folder: Path = FOLDER) -> Opened:
         raise CheckpointError(
             f"models/family/{name} has changed: its hash differs from the one in {SUMS}."
         )
-    with safe_open(path, "pt") as file:
-        about = json.loads(file.metadata()["about"])
+    return _open_file(path, member, seed)
+
+
+def _open_file(path: Path, member: str, seed: int) -> Opened:
+    """Open a member's file; CheckpointError if it is damaged."""
     # The caller may be in inference mode, but other users of the model need gradients.
     with torch.inference_mode(False):
         model = read_model(config_of(member, seed), vocabulary(), [path])
     ends = (vocabulary().index(task[TASK].ends),)
+    about = trained_here.read_about(path)
     return Opened(f"{label(member)}, seed {seed}", model, Words(vocabulary()), TASK, about, ends)
+
+
+def write_member(state: State, dtype: torch.dtype = torch.float32) -> bytes:
+    """Return the content of a member's safetensors file, from the state after its training."""
+    member = member_of(state.config)
+    weights = {
+        name: x.detach().to("cpu", dtype).contiguous()
+        for name, x in model_of(state).state_dict().items()
+    }
+    about = {
+        "member": member,
+        "seed": state.seed,
+        "steps": state.step - state.diverged,
+        "seconds": round(state.seconds),
+        "versions": versions(),
+    }
+    return safetensors.torch.save(weights, {"about": json.dumps(about)})
 
 
 @cachetools.cached(cachetools.TTLCache(maxsize=1, ttl=1.0), lock=threading.Lock())
@@ -114,15 +175,38 @@ def list_shipped() -> dict[tuple[str, int], str]:
     return read_shipped()
 
 
-@lru_cache(maxsize=64)
-def _open_cached(member: str, seed: int, digest: str) -> Opened:
-    """Open a member, cached; `digest`, its listed hash, is only part of the cache key."""
+_here: cachetools.TTLCache[Any, Any] = cachetools.TTLCache(maxsize=1, ttl=1.0)
+
+
+@cachetools.cached(_here, lock=threading.Lock())
+def _list_trained_here() -> dict[tuple[str, int], str]:
+    """Return trained_here.list_trained(), read at most once a second."""
+    return trained_here.list_trained()
+
+
+def list_available() -> dict[tuple[str, int], str]:
+    """Return {(member, seed): its version} of all that can be opened: shipped, trained here."""
+    shipped = list_shipped()
+    return _list_trained_here() | shipped if shipped else {}
+
+
+def save_trained(state: State) -> None:
+    """Store a model that was trained here, for all users; OSError if it cannot be written."""
+    trained_here.save(member_of(state.config), state.seed, write_member(state))
+    _here.clear()
+
+
+@lru_cache(maxsize=256)
+def _open_cached(member: str, seed: int, version: str) -> Opened:
+    """Open a member, cached; `version`, as in list_available(), is only part of the cache key."""
+    if (member, seed) not in list_shipped() and trained_here.file_of(member, seed).exists():
+        return _open_file(trained_here.file_of(member, seed), member, seed)
     return open_member(member, seed)
 
 
 def open_cached(member: str, seed: int) -> Opened:
     """Return a member, cached and not to be modified; CheckpointError if missing or changed."""
-    return _open_cached(member, seed, list_shipped().get((member, seed), ""))
+    return _open_cached(member, seed, list_available().get((member, seed), ""))
 
 
 def strip_config(config: Config) -> Config:
@@ -133,21 +217,49 @@ def strip_config(config: Config) -> Config:
     return config.replace(seed=BASELINE.seed, padding=0, dropout=0.0, ffn_dropout=False)
 
 
-@cache
 def values(field: str) -> list[Any]:
-    """Return the sorted values that a field of Config has in any member, the baseline included."""
-    return sorted({getattr(config, field) for config in _names_by_config()})
+    """Return the sorted values that a field of Config has in any model that can be opened."""
+    return _values(field, tuple(member for member, _ in list_available()))
 
 
-@cache
-def _names_by_config() -> dict[Config, str]:
-    """Return the name of each member by its config with the baseline's seed."""
-    return {config_of(member, BASELINE.seed): member for member in members()}
+@lru_cache(maxsize=256)
+def _values(field: str, available: tuple[str, ...]) -> list[Any]:
+    """Return the sorted values that a field of Config has in these members."""
+    return sorted({getattr(config_of(member, 0), field) for member in {WHOLE, *available}})
 
 
-def member_of(config: Config) -> str | None:
-    """Return the member with these settings, ignoring seed, padding, dropout; None if none."""
-    return _names_by_config().get(strip_config(config))
+@lru_cache(maxsize=4096)
+def member_of(config: Config) -> str:
+    """Return the member with these settings in link form, ignoring seed, padding, dropout."""
+    return encode(difference(strip_config(config), BASELINE)) or WHOLE
+
+
+def find_nearest(config: Config) -> Config:
+    """Return the config of the model that is most like this one, of those that can be opened.
+
+    Parts count before sizes and sizes before the seed. A model's padding and dropout are those of
+    the config.
+    """
+    member, seed = _find_nearest(config, tuple(list_available()))
+    as_read = {name: getattr(config, name) for name in ("padding", "dropout", "ffn_dropout")}
+    return config_of(member, seed).replace(**as_read)
+
+
+@lru_cache(maxsize=1024)
+def _find_nearest(config: Config, available: tuple[tuple[str, int], ...]) -> tuple[str, int]:
+    """Return the (member, seed), of those available, that is most like a config."""
+    wanted = strip_config(config)
+    names = [name for name in Config.settings() if name not in (*SIZES, *FOLLOW_SIZES, "seed")]
+
+    def distance(model: tuple[str, int]) -> tuple[int, float, bool, int]:
+        member, seed = model
+        other = config_of(member, BASELINE.seed)
+        parts = sum(getattr(wanted, name) != getattr(other, name) for name in names)
+        ratios = [getattr(wanted, name) / getattr(other, name) for name in SIZES]
+        sizes_apart = sum(abs(math.log(ratio)) for ratio in ratios)
+        return parts, sizes_apart, seed != config.seed, abs(seed - config.seed)
+
+    return min(available, key=distance)
 
 
 @lru_cache(maxsize=4096)

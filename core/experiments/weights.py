@@ -1,14 +1,16 @@
 """Sources of a pass's weights: trained without a part, ablated after training, or random."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from core.checkpoints import family
 from core.checkpoints.tokens import Words
+from core.experiments.trained.comparison import CUT, TRAINED, describe_member
 from core.model.config import Config
 from core.model.text import PAD
 from core.model.transformer import Transformer
-from core.model.variants import difference, name_of
+from core.model.variants import Changes, apply, difference, name_of
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError
 
@@ -54,6 +56,14 @@ class Weights:
         return f"Random weights, seed {config.seed}"
 
     @staticmethod
+    def measured(config: Config) -> str:
+        """Describe in HTML how well a model does on held-out sentences; "" if it is not measured.
+
+        Here always "".
+        """
+        return ""
+
+    @staticmethod
     def name(config: Config) -> str:
         """Return what names a variant with these weights: "", as its change is enough."""
         return ""
@@ -72,30 +82,23 @@ class TrainedWeights(Weights):
     @staticmethod
     def refused(config: Config) -> str:
         """Return why no member was trained with these settings, or ""."""
-        members = family.list_shipped()
-        if not members:
+        available = family.list_available()
+        if not available:
             return "The trained models (models/family) are not included in this copy."
-        if all(seed != config.seed for _, seed in members):
-            seeds = sorted({seed for _, seed in members})
-            return (
-                f"seed is {config.seed}; there are trained models for seeds"
-                f" {', '.join(map(str, seeds))}."
-            )
         member = family.member_of(config)
-        if member is None:
-            return f"There is no model trained {_describe_changes(config)}."
-        return (
-            ""
-            if (member, config.seed) in members
-            else f"The model trained {_describe_changes(config)} is missing."
-        )
+        if (member, config.seed) in available:
+            return ""
+        if member in family.members() and config.seed in family.SEEDS:
+            return f"The model trained {_describe_changes(config)} is missing."
+        other_seed = f" from seed {config.seed}" if config.seed != family.SEEDS[0] else ""
+        return f"There is no model trained {_describe_changes(config)}{other_seed}."
 
     @staticmethod
     def model(config: Config, vocabulary: tuple[str, ...], weights_config: Config) -> Transformer:
         """Build `config` on weights_config's trained weights; ConfigError if none fit."""
         _check_available("trained", weights_config)
         variant_model = family.build_with_weights(
-            config, family.open_cached(str(family.member_of(weights_config)), weights_config.seed)
+            config, family.open_cached(family.member_of(weights_config), weights_config.seed)
         )
         if variant_model is None:
             raise ConfigError(
@@ -108,6 +111,11 @@ class TrainedWeights(Weights):
     def describe(config: Config) -> str:
         """Return "Trained without norm, seed 0" or the like."""
         return f"Trained {_describe_changes(config)}, seed {config.seed}"
+
+    @staticmethod
+    def measured(config: Config) -> str:
+        """Describe how well the model that was trained with these settings does."""
+        return describe_member(family.member_of(config), TRAINED, config.seed)
 
     @staticmethod
     def name(config: Config) -> str:
@@ -154,6 +162,12 @@ class AblatedWeights(Weights):
         return f"Trained with all components{then}, seed {config.seed}"
 
     @staticmethod
+    def measured(config: Config) -> str:
+        """Describe how well the trained baseline does, run with these settings."""
+        member = family.member_of(config)
+        return describe_member(member, TRAINED if member == family.WHOLE else CUT, config.seed)
+
+    @staticmethod
     def name(config: Config) -> str:
         """Return "without norm (not retrained)" or the like."""
         return f"{_describe_changes(config)} (not retrained)"
@@ -175,6 +189,39 @@ class RandomWeights(Weights):
         return tuple(words), list(range(len(words)))
 
 
+def list_values(kind: str, config: Config, name: str) -> list[Any]:
+    """List the values of a size, or of the seed, for which weights exist if all else stays.
+
+    Args:
+        kind: Kind of weights, a key of the menu.
+        config: Settings that stay, except `name`.
+        name: A size, or "seed".
+    """
+    seeds = {seed for _, seed in family.list_available()}
+    offered = sorted(seeds) if name == "seed" else family.values(name)
+    return [value for value in offered if has_weights(kind, config, {name: value})]
+
+
+def has_weights(kind: str, config: Config, changes: Changes) -> bool:
+    """Return whether weights exist for a config with changes; False if they do not fit it."""
+    available = tuple(family.list_available())
+    return _has_weights(kind, config, tuple(changes.items()), available)
+
+
+@lru_cache(maxsize=8192)
+def _has_weights(
+    kind: str,
+    config: Config,
+    changes: tuple[tuple[str, Any], ...],
+    available: tuple[tuple[str, int], ...],
+) -> bool:
+    """Return has_weights(), cached; `available`, all trained models, is part of the key only."""
+    try:
+        return not weights[kind].refused(apply(dict(changes), config))
+    except ConfigError:
+        return False
+
+
 def _check_available(kind: str, config: Config) -> None:
     """Raise ConfigError if there are no weights of this kind for a config."""
     why = weights[kind].refused(config)
@@ -186,7 +233,7 @@ def _describe_changes(config: Config) -> str:
     """Describe a config's difference from the baseline: "without norm", "with all components"."""
     names = name_of(difference(family.strip_config(config), family.BASELINE), "\n").splitlines()
     out = [name[2:] for name in names if name.startswith("− ")]
-    put = [name for name in names if name[:2] != "− "]
+    put = [name.removeprefix("+ ") for name in names if name[:2] != "− "]
     phrases = []
     if out:
         phrases.append("without " + " and ".join(out))

@@ -27,6 +27,13 @@ class Menu(dict[str, Part]):
         self.check = check
         self.facts = facts
         self._words: dict[str, tuple[str, str]] = {}
+        self._unlisted: dict[str, Part] = {}  # found by key, but not among the menu's entries
+
+    def __missing__(self, key: str) -> Part:
+        return self._unlisted[key]
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self._unlisted
 
     def register(
         self, key: str, *, label: str, help: str, **facts: Any
@@ -39,8 +46,19 @@ class Menu(dict[str, Part]):
 
         return enter
 
-    def add(self, key: str, part: Any = None, *, label: str, help: str, **facts: Any) -> None:
+    def add(
+        self,
+        key: str,
+        part: Any = None,
+        *,
+        label: str,
+        help: str,
+        listed: bool = True,
+        **facts: Any,
+    ) -> None:
         """Add `part` (None: key); facts or defaults become attributes; ValueError if taken, bad.
+
+        An unlisted part is found by its key, but the menu does not offer it.
 
         Raises:
             ValueError: The key is taken, or the part is none for this menu.
@@ -52,7 +70,7 @@ class Menu(dict[str, Part]):
             setattr(part, fact, value)
         if self.check:
             self.check(part)
-        self[key] = part
+        (self if listed else self._unlisted)[key] = part
         self._words[key] = (label, help)
 
     def arrange(self, keys: str) -> None:

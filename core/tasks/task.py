@@ -229,12 +229,17 @@ class Task:
         return f"Example (seed {self.example_seed}): {read} → {answer}"
 
 
-def register_task(label: str, help: str, **facts: Any) -> Callable[[Draw], Task]:
-    """Return a decorator that makes a drawing function a Task with `facts`, in the menu by name."""
+def register_task(
+    label: str, help: str, listed: bool = True, **facts: Any
+) -> Callable[[Draw], Task]:
+    """Return a decorator that makes a drawing function a Task with `facts`, in the menu by name.
+
+    An unlisted task is found by its name, but no menu offers it.
+    """
 
     def enter(draw: Draw) -> Task:
         learnt = Task(draw, **facts)
-        task.add(draw.__name__, learnt, label=label, help=help)
+        task.add(draw.__name__, learnt, label=label, help=help, listed=listed)
         return learnt
 
     return enter

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 from core.checkpoints import CheckpointError, family
 from core.experiments.forward import Pass
-from core.experiments.weights import weights
+from core.experiments.weights import has_weights, list_values, weights
 from core.model.config import Config
 from core.model.generate import Sampling
 from core.model.text import MAX_TOKENS
-from core.model.variants import Pins, Variant, apply, encode_baseline, lineup
+from core.model.variants import Pins, Variant, encode_baseline, lineup
 from core.settings.cache import LazyProperty
 from core.settings.menu import Menu
 from core.settings.setting import ConfigError, setting, setting_like
@@ -19,6 +18,7 @@ from ui.shared.base import Picked
 
 view: Menu[Any] = Menu("Views of one block")
 PLAIN = Config()
+SEEDS = 5  # that the slider offers for trained models
 
 
 def default_config(weights_kind: str) -> Config:
@@ -39,12 +39,15 @@ class BlockConfig(Config):
         ConfigError: As Config does, or there are no such weights.
     """
 
+    d_model: int = setting_like(
+        Config, "d_model", 64, among=lambda config: config.list_stops("d_model")
+    )
     n_heads: int = setting_like(
         Config,
         "n_heads",
         4,
         among=lambda config: (
-            config.trained_values("n_heads") or Config.settings()["n_heads"].among(config)
+            config.list_stops("n_heads") or Config.settings()["n_heads"].among(config)
         ),
     )
     n_kv_heads: int = setting_like(
@@ -53,12 +56,19 @@ class BlockConfig(Config):
         None,
         among=lambda config: (
             [config.n_kv_heads]
-            if config.weights != "random"
+            if config.weights == "cut"
             else Config.settings()["n_kv_heads"].among(config)
         ),
     )
-    n_layers: int = setting_like(Config, "n_layers", None, follows=_default_reader("n_layers"))
-    seed: int = setting_like(Config, "seed", 0, among=lambda config: config.trained_values("seed"))
+    d_ff: int = setting_like(Config, "d_ff", None, among=lambda config: config.list_stops("d_ff"))
+    n_layers: int = setting_like(
+        Config,
+        "n_layers",
+        None,
+        follows=_default_reader("n_layers"),
+        among=lambda config: config.list_stops("n_layers"),
+    )
+    seed: int = setting_like(Config, "seed", 0, among=lambda config: config.list_stops("seed"))
     position: str = setting_like(Config, "position", None, follows=_default_reader("position"))
     mask: str = setting_like(Config, "mask", None, follows=_default_reader("mask"))
     weights: str = setting(
@@ -68,16 +78,15 @@ class BlockConfig(Config):
     FIRST: ClassVar[tuple[str, ...]] = ("weights", *Config.FIRST)
 
     def _check_together(self) -> None:
-        """Raise ConfigError if settings do not fit each other, or their weights do not exist."""
+        """Raise ConfigError if settings do not fit each other, or their weights cannot exist.
+
+        A model that could be trained has no weights yet; see `shown`.
+        """
         super()._check_together()
-        why = weights[self.weights].refused(self.plain)
+        can_be_trained = self.weights == "trained" and family.list_available()
+        why = "" if can_be_trained else weights[self.weights].refused(self.plain)
         if why:
-            with_cut = self.weights == "trained" and not weights["cut"].refused(self.plain)
-            raise ConfigError(
-                "weights",
-                why,
-                "cut" if with_cut else "random",
-            )
+            raise ConfigError("weights", why, "random")
 
     @classmethod
     def scope(cls, name: str, choices: Mapping[str, str]) -> str:
@@ -94,75 +103,69 @@ class BlockConfig(Config):
         """The model's settings alone, without the source of weights."""
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
-    def trained_values(self, name: str) -> list[Any] | None:
-        """Return a setting's values in trained models, and its own; None for random weights."""
+    @property
+    def shown(self) -> Config:
+        """The model's settings, or those of the trained model nearest to them if none has them."""
+        if self.weights == "trained" and weights["trained"].refused(self.plain):
+            return family.find_nearest(self.plain)
+        return self.plain
+
+    def list_stops(self, name: str) -> list[Any] | None:
+        """Return the values, with weights, that the slider of a size or the seed stops at.
+
+        None where it does not stop: for random weights, or where there is only one value.
+        """
         if self.weights == "random":
             return None
-        if name == "seed":
-            return sorted({seed for _, seed in family.list_shipped()} | {self.seed})
-        return sorted({*family.values(name), getattr(self, name)})
+        if self.weights == "cut":
+            values = list_values("cut", self.plain, name)
+        elif name == "seed":
+            values = list(range(SEEDS))
+        else:
+            values = family.values(name)
+        stops = sorted({*values, getattr(self, name)})
+        if name == "n_heads":
+            stops = [heads for heads in stops if self.d_model % heads == 0]
+        return stops if len(stops) > 1 else None
+
+    @property
+    def fixed_sizes(self) -> list[str]:
+        """Names of sizes that cannot be changed: those of the model that something is removed from.
+
+        For other weights none.
+        """
+        if self.weights != "cut":
+            return []
+        return [name for name in family.SIZES if not self.list_stops(name)]
 
     def choices(self, name: str) -> list[str]:
-        """Return a setting's menu entries (keys) for which weights exist, and its current value.
+        """Return a setting's menu entries (keys), and its current value.
 
-        All for random weights.
+        For the trained model with something removed, only entries for which it has weights.
         """
         offered = super().choices(name)
-        if self.weights == "random" or name == "weights":
+        if self.weights != "cut" or name == "weights":
             return offered
-        could = _possible_values(self.weights, self.seed, name, tuple(family.list_shipped()))
-        return [value for value in offered if value in could or value == getattr(self, name)]
+        base = family.BASELINE.replace(seed=self.seed)
+        return [
+            value
+            for value in offered
+            if value == getattr(self, name) or has_weights("cut", base, {name: value})
+        ]
 
     @property
     def unavailable(self) -> list[str]:
         """Names of settings that have only one value with this kind of weights."""
-        if self.weights == "random":
+        if self.weights != "cut":
             return []
-        if self.weights == "cut":
-            switches = _without_weights(self.seed, tuple(family.list_shipped()))
-            return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
-        # a head's width follows how many there are
-        same = [
-            name for name in Config.settings() if name == "d_head" or len(family.values(name)) < 2
+        base = family.BASELINE.replace(seed=self.seed)
+        switches = [
+            name
+            for name, definition in Config.settings().items()
+            if definition.kind is bool
+            and not has_weights("cut", base, {name: not getattr(base, name)})
         ]
-        return [name for name in same if name not in ("seed", "padding", "dropout", "ffn_dropout")]
-
-
-@lru_cache(maxsize=16)
-def _without_weights(seed: int, shipped: tuple[tuple[str, int], ...]) -> list[str]:
-    """Return switches (names) whose other value has no trained weights, as removal after training.
-
-    Args:
-        seed: Seed of the trained model.
-        shipped: Models that ship, part of the cache key only.
-    """
-    base = family.BASELINE.replace(seed=seed)
-    switches = [name for name, definition in Config.settings().items() if definition.kind is bool]
-    return [
-        name
-        for name in switches
-        if weights["cut"].refused(apply({name: not getattr(base, name)}, base))
-    ]
-
-
-@lru_cache(maxsize=256)
-def _possible_values(
-    weights_kind: str, seed: int, name: str, shipped: tuple[tuple[str, int], ...]
-) -> set[str]:
-    """Return a menu's values with weights if it alone changes; `shipped` only keys the cache.
-
-    Args:
-        weights_kind: Kind of weights, a key of the menu `weights`.
-        seed: Seed of the trained model.
-        name: Setting with a menu.
-        shipped: Models that ship, part of the cache key only.
-    """
-    base = family.BASELINE.replace(seed=seed)
-    return {
-        value
-        for value in Config.settings()[name].menu or ()
-        if not weights[weights_kind].refused(apply({name: value}, base))
-    }
+        return ["d_model", "n_layers", "d_ff", "d_head", "init", *switches]
 
 
 @dataclass(frozen=True)
@@ -270,5 +273,5 @@ def pin_whole_model(config: Config, pins: Pins) -> Pins:
     input_settings = {
         name: getattr(config, name) for name in ("seed", "padding", "dropout", "ffn_dropout")
     }
-    base = family.BASELINE.replace(**input_settings)
+    base = family.find_nearest(family.BASELINE.replace(**input_settings))
     return Pins(baseline=encode_baseline(base), variants=pins.variants)

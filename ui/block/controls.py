@@ -1,15 +1,14 @@
 """Controls of One block beside its title: the source of weights and what follows from it."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from core.checkpoints import family
 from core.experiments.block.attention import vary_head_count
-from core.experiments.weights import weights
+from core.experiments.weights import has_weights, weights
 from core.export.script import Script
 from core.export.scripts import make_block_script, make_compare_script
 from core.model.config import Config
-from core.model.variants import apply, decode
+from core.model.variants import decode
 from core.settings.setting import ConfigError
 from core.settings.wording import count
 from ui.block.context import BlockConfig, BlockContext
@@ -41,13 +40,14 @@ def script(context: BlockContext) -> Script:
     return make_block_script(config, *how, view=look.view)
 
 
-_SIZE = (
-    "Trained models have width 64, FFN width 256 and 2 layers. For other sizes switch to"
-    " <b>Random</b> or train your own."
-)
 NOTES = {
-    "trained": {"Size": _SIZE},
-    "cut": {"Size": _SIZE},
+    "trained": {"Size": "The stops are sizes that have been trained."},
+    "cut": {
+        "Size": (
+            "The trained model has width 64, FFN width 256 and 2 layers. For other sizes switch to"
+            " <b>Trained</b> or <b>Random</b>."
+        )
+    },
     "random": {},
 }  # kind of weights -> group -> words, as HTML
 
@@ -82,6 +82,8 @@ def _switch_weights(weights_kind: str):
         after = BlockConfig(**settings | {"weights": weights_kind})
     except ConfigError:
         after = BlockConfig(weights=weights_kind)
+    if weights[weights_kind].refused(after.plain):
+        after = BlockConfig(weights=weights_kind)
     reset(BlockConfig, **after.write())  # what follows others goes on following
 
 
@@ -104,26 +106,23 @@ def baseline(weights_kind: str, config: Config) -> Config:
 
     The trained one has the seed of `config`.
     """
-    return config if weights_kind == "random" else family.BASELINE.replace(seed=config.seed)
+    if weights_kind == "random":
+        return config
+    return family.find_nearest(family.BASELINE.replace(seed=config.seed))
 
 
 def availability_check(weights_kind: str) -> Callable[[str, Config], bool] | None:
     """Return a function (change as text, baseline) -> whether weights exist; None if all do."""
     if weights_kind == "random":
         return None
-    members = tuple(family.list_shipped())
-    return lambda text, baseline: _has_weights(weights_kind, text, baseline, members)
 
+    def is_available(text: str, baseline: Config) -> bool:
+        try:
+            return has_weights(weights_kind, baseline, decode(text, "variants"))
+        except ConfigError:
+            return False
 
-@lru_cache(maxsize=4096)
-def _has_weights(
-    weights_kind: str, change: str, baseline: Config, shipped: tuple[tuple[str, int], ...]
-) -> bool:
-    """Return whether weights exist for this change of the baseline; `shipped` only keys a cache."""
-    try:
-        return not weights[weights_kind].refused(apply(decode(change, "variants"), baseline))
-    except ConfigError:
-        return False
+    return is_available
 
 
 def draw_unknown_tokens(weights_kind: str, tokens: Sequence[str]):

@@ -26,18 +26,20 @@ from ui.shared.base import views_of_tab
 
 
 def summary_html(forward_pass: Pass) -> str:
-    """Return HTML below a diagram: parameters, tokens, FLOPs, timing, weights, names of heads."""
+    """Return HTML below a diagram: parameters, tokens, FLOPs, timing, weights, accuracy, heads."""
     config = forward_pass.config
     blocks = count(config.n_layers, "block") if config.n_layers > 1 else "the block"
     parameters = sum(cost.parameters(config).values())
     operations = sum(cost.flops(config, len(forward_pass.tokens)).values())
     padding = f" + {config.padding} padding" if config.padding else ""
+    measured = weights[forward_pass.kind].measured(config)
+    accuracy = f"<br>{measured}" if measured else ""
     key = f"<br><i>{explain_head_name(config.n_layers, config.n_heads)}</i>"
     return (
         f"<b>{parameters:,} parameters</b> in"
         f" {blocks}<br>{count(forward_pass.n_real, 'token')}{padding} · {operations / 1e6:.3g}"
         f" MFLOPs<br>{forward_pass.timing} on {escape(forward_pass.machine.name)},"
-        f" {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{key}"
+        f" {forward_pass.machine.dtype}<br><i>{forward_pass.weights}</i>{accuracy}{key}"
     )
 
 

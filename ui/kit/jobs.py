@@ -2,7 +2,9 @@
 
 import time
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import streamlit as st
 
@@ -13,6 +15,7 @@ from core.settings.environment import remove_paths
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
 from core.settings.wording import count
+from core.train import State
 from core.train.budget import TimeLimitError, check_budget, format_duration
 from core.workers.job import Job
 from core.workers.pool import ProcessPool
@@ -70,23 +73,33 @@ def last_trainings() -> StartedTrainings | None:
     return session().kept.get(RUNNING)
 
 
+def start_job(states: Mapping[Any, State], replaced: Job | None = None) -> Job:
+    """Start a job for these states and stop the one it replaces.
+
+    Raises:
+        MemoryLimitError: All jobs together would take too much memory.
+        TimeLimitError: It would take too long.
+    """
+    pool = workers()
+    with pool.lock:  # or many who start at once would all see the same room
+        running = [state for job in _jobs if job is not replaced for state in job.states.values()]
+        check_budget(list(states.values()), pool.count, pool.pace, running)
+        if replaced:
+            replaced.stop()
+        job = Job(pool, states)
+        _jobs.add(job)
+    return job
+
+
 def start_training(plan: Plan):
     """Start a plan in place of the user's training, or store why not, for reason_refused().
 
     Refused is what exceeds time or memory; then the old training goes on.
     """
-    pool = workers()
     remembered = session().kept
     before = last_trainings()
     try:
-        states = plan.states()
-        with pool.lock:  # or many who start at once would all see the same room
-            others = [job for job in _jobs if before is None or job is not before.job]
-            running = [state for job in others for state in job.states.values()]
-            check_budget(list(states.values()), pool.count, pool.pace, running)
-            stop()
-            job = Job(pool, states)
-            _jobs.add(job)
+        job = start_job(plan.states(), before.job if before else None)
     except (ConfigError, MemoryLimitError, TimeLimitError) as error:
         remembered[REFUSED] = plan, str(error)
         return

@@ -113,8 +113,8 @@ def _list_folders(second: int, place: str | None) -> dict[str, tuple[bytes, floa
 
 
 def family_models() -> dict[str, tuple[str, int]]:
-    """Return name -> (member, seed) of the shipped family, models trained without a part."""
-    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.list_shipped()}
+    """Return name -> (member, seed) of the family: models that ship or were trained here."""
+    return {f"{FAMILY}{member}.{seed}": (member, seed) for member, seed in family.list_available()}
 
 
 def model_names() -> list[str]:

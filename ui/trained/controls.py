@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.checkpoints import Opened, files, native
+from core.checkpoints import Opened, family, files, native
 from core.checkpoints.tokens import Words
 from core.experiments.trained import knockout, sentences
 from core.experiments.trained import prompt as experiment
@@ -53,7 +53,7 @@ def script(context: TrainedContext) -> Script:
 def opening_call(model_name: str) -> str:
     """Return the Python call that opens a model, a placeholder for folders outside the project."""
     member = models.family_models().get(model_name)
-    if member:
+    if member in family.list_shipped():
         return member_call(*member)
     folder = files.model_folders().get(model_name)
     if folder and folder.is_relative_to(files.ROOT):

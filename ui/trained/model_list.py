@@ -1,13 +1,15 @@
 """List of models in the sidebar, with the upload and download of others."""
 
 import logging
+from functools import partial
 from threading import Lock
 
 import streamlit as st
 
-from core.checkpoints import CheckpointError, files
-from core.checkpoints.family import config_of
-from core.experiments.weights import weights
+from core.checkpoints import CheckpointError, family, files
+from core.experiments.weights import list_values, weights
+from core.model.config import Config
+from core.model.variants import apply
 from core.settings.memory import MemoryLimitError, max_mb
 from core.settings.progress import hold_lock
 from core.settings.setting import ConfigError
@@ -77,7 +79,12 @@ def _open_requested_model():
 
 def draw_model_list(look: TrainedLook):
     """Draw the list of models, the popover to open another, and notes on the selected one."""
-    offered = models.model_names()
+    of_size = [
+        name for name, (member, _) in models.family_models().items() if member in family.sizes()
+    ]
+    offered = [
+        name for name in models.model_names() if name == look.model or name not in of_size
+    ]  # the sliders of sizes open the others
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
         "Model",
@@ -86,9 +93,35 @@ def draw_model_list(look: TrainedLook):
         format_func=labels.get,
         label_visibility="collapsed",
     )
+    _draw_sizes(look)
     draw_model_opener()
     for note in models.open_model(look.model).notes:
         st.caption(literal(note))
+
+
+def _draw_sizes(look: TrainedLook):
+    """Draw a slider for each size that a model of the family ships in; a move opens that model."""
+    of_family = models.family_models() | {models.SHIPPED: (family.WHOLE, family.SEEDS[0])}
+    if look.model not in of_family:
+        return
+    config = family.config_of(*of_family[look.model])
+    for name in family.SIZES:
+        definition = Config.settings()[name]
+        values = list_values("trained", config, name)
+        if len(values) > 1:
+            st.select_slider(
+                definition.label,
+                values,
+                **bind(f"size_{name}", getattr(config, name), partial(_open_size, config, name)),
+                help=definition.help,
+            )
+
+
+def _open_size(config: Config, name: str, value: int):
+    """Open the model of the family that differs from a config in one size (a callback)."""
+    member = family.member_of(apply({name: value}, config))
+    is_shipped = (member, config.seed) == (family.WHOLE, family.SEEDS[0])
+    _select_model(models.SHIPPED if is_shipped else f"{models.FAMILY}{member}.{config.seed}")
 
 
 def draw_model_opener():
@@ -124,7 +157,7 @@ def _label(name: str) -> str:
     """Return a model's label in the list."""
     if name in models.family_models():
         member, seed = models.family_models()[name]
-        return weights["trained"].describe(config_of(member, seed))
+        return weights["trained"].describe(family.config_of(member, seed))
     is_shipped = name == models.SHIPPED and name in models.model_folders()
     return "Legal sentences" if is_shipped else name
 

@@ -7,6 +7,7 @@ and whether a model that has it has come to rely on it.
 
 import math
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,38 @@ def read(path: Path = TABLE) -> pd.DataFrame:
             " recreates them."
         )
     return table
+
+
+@cache
+def describe_member(member: str, how: str, seed: int) -> str:
+    """Describe one model's accuracy and its head that reads the subject; "" if it has no rows."""
+    try:
+        table = _read_cached()
+    except CheckpointError:
+        return ""
+    rows = table[(table.member == member) & (table.how == how) & (table.seed == seed)]
+    overall = rows[(rows.meter == "accuracy") & (rows["at"] == "")]
+    if overall.empty:
+        return ""
+    accuracy = (
+        f"Prefers the correct “was” or “were” in {100 * overall.value.iloc[0]:.1f} % of"
+        f" {overall.n.iloc[0]:,} held-out sentences."
+    )
+    heads = rows[rows.meter == "subject"].dropna(subset="value")
+    if heads.empty:
+        return accuracy
+    best = heads.sort_values("value").iloc[-1]
+    layer, _, head = str(best["at"]).partition(".")
+    return (
+        f"{accuracy} Of the attention before the verb, L{layer}H{head} puts"
+        f" {100 * best.value:.0f} % on the subject, the most of all heads."
+    )
+
+
+@cache
+def _read_cached() -> pd.DataFrame:
+    """Read the table that ships, once per process."""
+    return read()
 
 
 def summary(table: pd.DataFrame, metric: str) -> pd.DataFrame:

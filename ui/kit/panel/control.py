@@ -171,6 +171,29 @@ def choice(
     return control
 
 
+def stops_control(
+    label: str,
+    name: str,
+    selected: str,
+    options: list[tuple[str, str]],
+    help: str,
+    on_select: Callable[[str], None],
+) -> Control:
+    """Return a slider that stops at (entry, label) pairs and calls on_select with an entry.
+
+    Args:
+        label: Label of the slider.
+        name: Name of the control, which no setting has.
+        selected: Selected entry.
+        options: Entries and their labels, in order.
+        help: Help text.
+        on_select: Called with the entry that is chosen.
+    """
+    control = _control("stops", name, selected, label) | {"options": options, "help": help}
+    control["set"] = register_handler(name, on_select)
+    return control
+
+
 def field(label: str, name: str, hint: str) -> Control:
     """Return a text field for a setting; `hint` is its placeholder.
 

@@ -1,0 +1,32 @@
+"""One dial for size: width, layers, heads and training steps all follow from one number.
+
+Size n has n layers of width 32 n and 2 n heads of width 16, and trains for n / 2 times the usual
+steps of its task. So size 2 is the usual model, and the weights of the blocks grow as n³. nanochat
+sets its sizes in this way, from the number of layers alone
+(https://github.com/karpathy/nanochat).
+"""
+
+from core.model.config import Config
+from core.tasks import task
+
+DIAL = (1, 2, 3, 4, 5)
+USUAL = 2  # the size at which a task has its usual number of steps
+
+
+def model_size(size: int) -> dict[str, int]:
+    """Return {setting: value} of a size's width, heads and layers."""
+    return {"d_model": 32 * size, "n_heads": 2 * size, "n_layers": size}
+
+
+def steps_at(task_name: str, size: int) -> int:
+    """Return the steps for which a model of this size trains on a task."""
+    steps: int = task[task_name].training["steps"]
+    return steps * size // USUAL
+
+
+def find_size(config: Config) -> int | None:
+    """Return the size with this config's width, heads and layers; None if no size has them."""
+    for size in DIAL:
+        if all(getattr(config, name) == value for name, value in model_size(size).items()):
+            return size
+    return None
