@@ -10,6 +10,7 @@ import torch
 from core.checkpoints import family, trained_here
 from core.checkpoints.family import BASELINE, SEEDS, TRAINING, WHOLE
 from core.experiments.forward import forward
+from core.experiments.trained import knockout
 from core.experiments.weights import weights
 from core.model.parts.init import generator
 from core.model.text import DEFAULT_TEXT, split_words
@@ -80,6 +81,9 @@ def test_stored_model_is_found_again_with_its_weights(own_folder):
         torch.equal(x, state.model[name]) for name, x in opened_model.model.state_dict().items()
     )
     assert forward(CONFIG, split_words(DEFAULT_TEXT), kind="trained").kind == "trained"
+    right = knockout.bench(opened_model, 256).baseline.correct
+    share = 100 * right.double().mean().item()
+    assert f"in {share:.1f} % of 256 held-out" in weights["trained"].measured(CONFIG)
     family._here.clear()  # as after a restart
     trained_here._read_member.cache_clear()
     assert (member, 0) in family.list_available()

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.checkpoints import family
 from core.checkpoints.tokens import Words
-from core.experiments.trained.comparison import CUT, TRAINED, describe_member
+from core.experiments.trained.comparison import CUT, TRAINED, describe_member, describe_opened
 from core.model.config import Config
 from core.model.text import PAD
 from core.model.transformer import Transformer
@@ -115,7 +115,9 @@ class TrainedWeights(Weights):
     @staticmethod
     def measured(config: Config) -> str:
         """Describe how well the model that was trained with these settings does."""
-        return describe_member(family.member_of(config), TRAINED, config.seed)
+        member = family.member_of(config)
+        in_table = describe_member(member, TRAINED, config.seed)
+        return in_table or describe_opened(family.open_cached(member, config.seed))
 
     @staticmethod
     def name(config: Config) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 import pandas as pd
 
 from core.checkpoints.family import WHOLE, label, members
-from core.checkpoints.opened import CheckpointError
-from core.experiments.trained.tables import LEAST, join_neighbours
+from core.checkpoints.opened import CheckpointError, Opened
+from core.experiments.trained.knockout import bench
+from core.experiments.trained.tables import LEAST, attention_to_subject, join_neighbours
 from core.measure.intervals import (
     ANYTHING,
     LARGEST,
@@ -133,18 +134,42 @@ def describe_member(member: str, how: str, seed: int) -> str:
     overall = rows[(rows.meter == "accuracy") & (rows["at"] == "")]
     if overall.empty:
         return ""
-    accuracy = (
-        f"Prefers the correct “was” or “were” in {100 * overall.value.iloc[0]:.1f} % of"
-        f" {overall.n.iloc[0]:,} held-out sentences."
+    heads = rows[rows.meter == "subject"].dropna(subset="value").sort_values("value")
+    best = (
+        None
+        if heads.empty
+        else (f"L{heads['at'].iloc[-1].replace('.', 'H')}", heads.value.iloc[-1])
     )
-    heads = rows[rows.meter == "subject"].dropna(subset="value")
-    if heads.empty:
-        return accuracy
-    best = heads.sort_values("value").iloc[-1]
-    layer, _, head = str(best["at"]).partition(".")
+    return _describe_accuracy(overall.value.iloc[0], overall.n.iloc[0], best)
+
+
+def describe_opened(opened: Opened) -> str:
+    """Describe a model as describe_member() does, measured now on 256 sentences; cached."""
+
+    def measure() -> tuple[str, int]:
+        model_bench = bench(opened, 256)
+        right = model_bench.baseline.correct
+        readers = [
+            (f"L{r.layer + 1}H{r.head + 1}", r.before.mean)
+            for r in attention_to_subject(model_bench)
+        ]
+        best = max(readers, key=lambda reader: reader[1], default=None)
+        return _describe_accuracy(right.double().mean().item(), len(right), best), 1000
+
+    described: str = opened.results.get("described", measure)
+    return described
+
+
+def _describe_accuracy(share: float, sentences: int, reader: tuple[str, float] | None) -> str:
+    """Describe a share of sentences, and a head's (name, mean attention to the subject) if any."""
+    accuracy = (
+        f"Prefers the correct “was” or “were” in {100 * share:.1f} % of {sentences:,} held-out"
+    )
+    if reader is None:
+        return f"{accuracy} sentences."
     return (
-        f"{accuracy} Of the attention before the verb, L{layer}H{head} puts"
-        f" {100 * best.value:.0f} % on the subject, the most of all heads."
+        f"{accuracy} sentences. Of the attention before the verb, {reader[0]} puts"
+        f" {100 * reader[1]:.0f} % on the subject, the most of all heads."
     )
 
 
