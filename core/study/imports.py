@@ -5,6 +5,7 @@ from dataclasses import replace
 from core.study.conditions import CONDITIONS
 from core.study.curves import CurveFiles
 from core.study.database.store import Store
+from core.study.looks import enrol_needed
 from core.study.plan import Study
 
 
@@ -29,4 +30,6 @@ def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool 
         results[run.hash] = rows, file.made
     later = [run for run in study.later if run.hash in results]
     enrolled = store.enrol(replace(study, runs=(*study.runs, *later)))
-    return store.add_results(enrolled.study, results)
+    stored = store.add_results(enrolled.study, results)
+    enrol_needed(store, study)  # without those of later looks that other studies trained
+    return stored
