@@ -78,6 +78,15 @@ def test_member_opens_with_matching_hash(member, seed):
     assert set(steps) == {model.about["steps"]} and model.about["steps"] <= family.TRAINING.steps
 
 
+def test_wider_and_deeper_models_attend_more_to_the_subject():
+    def best(member):
+        rows = TABLE[(TABLE.member == member) & (TABLE.seed == 0) & (TABLE.how == TRAINED)]
+        return rows[rows.meter == "subject"].value.max()
+
+    assert best("d_model-16") < 0.5 < best("d_model-32") < best(WHOLE)
+    assert best("n_layers-1") < 0.5 < best(WHOLE)
+
+
 def test_baseline_of_first_seed_is_shipped_model():
     ours = open_member(WHOLE, 0).model.state_dict()
     ships = files.from_folder(files.ROOT / files.SHIPPED).model.state_dict()

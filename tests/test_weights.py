@@ -10,14 +10,14 @@ from core.checkpoints.family import BASELINE, FOLDER, WHOLE, config_of, file_of
 from core.experiments.block import neurons, positions
 from core.experiments.forward import forward
 from core.experiments.trained.comparison import TRAINED, read
-from core.experiments.weights import weights
+from core.experiments.weights import list_values, weights
 from core.model.config import Config
 from core.model.text import DEFAULT_TEXT, UNKNOWN, split_words
 from core.model.variants import apply, decode
 from core.settings.device import Machine
 from core.settings.setting import ConfigError
 from tests import reference
-from tests.pages import control, controls, link, move, move_control, setting
+from tests.pages import control, controls, link, move, move_control, setting, texts
 from tests.pages import words as offered
 from tests.test_page import fine, opened
 from ui.block.context import BlockConfig
@@ -209,6 +209,18 @@ def test_sizes_are_a_grid_and_ffn_widths():
     assert {config.d_ff for config in wide} == {
         config.d_model * n for config in wide for n in (1, 2)
     }
+
+
+@pytest.mark.parametrize("name", family.SIZES)
+def test_slider_of_a_size_opens_what_was_trained_so(name):
+    app = fine(opened(weights="trained"))
+    values = [value for value in family.values(name) if name != "n_heads" or 64 % value == 0]
+    assert len(values) > 1 and offered(app, name) == [str(value) for value in values]
+    for value in list_values("trained", BASELINE, name):
+        app = fine(move(app, **{name: str(value)}).run())
+        assert setting(app, name) == value and setting(app, "weights") == "trained"
+        assert weights["trained"].describe(apply({name: value}, BASELINE)) in texts(app)
+        assert not app.warning and "There is no model" not in texts(app)
 
 
 @pytest.mark.parametrize("member, seed", list(family.read_shipped()))
