@@ -34,7 +34,7 @@ export PYTHONDONTWRITEBYTECODE :=
 run: .venv/app
 	ABLATION_READ_ONLY=$${ABLATION_READ_ONLY:-0} $(BIN)/python -m streamlit run app.py --server.address $(ADDRESS) --server.port $(PORT)
 
-# The tests that need neither a browser nor half a minute each: at most four minutes on two cores. ARGS="-k norm": some of them.
+# The tests that need neither a browser nor half a minute each: about ten minutes on two cores. ARGS="-k norm": some of them.
 test: .venv/dev
 	$(BIN)/python -m pytest $(TWO) -m "not slow and not browser" $(ARGS)
 

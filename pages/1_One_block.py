@@ -46,9 +46,10 @@ def draw():
     with page(ONE_BLOCK):
         kinds = (Input, BlockConfig, Machine, BlockLook, Pins, Sampling)
         (text, chosen, machine, look, pinned, sampling), notes = ONE_BLOCK.settings(*kinds)
-        config = chosen.shown
+        config = chosen.config_shown
         kind = chosen.weights
         back = partial(reset, BlockConfig, Machine, weights=kind)
+        dial = dial_controls(chosen.plain, _open_size) if kind != "cut" else []
         draw_sidebar(
             GROUPS if look.view == "text" else GROUPS[1:],
             chosen,
@@ -61,7 +62,7 @@ def draw():
             fixed=chosen.fixed_sizes,
             carried=carried_settings(chosen),
             notes=NOTES[kind],
-            first={"Size": dial_controls(chosen.plain, _open_size) if kind != "cut" else []},
+            controls_above={"Size": dial},
         )
         compared = pins.variant_controls(
             baseline(kind, config),

@@ -72,7 +72,7 @@ with page(TRAINING):
         folded=FOLDED,
         without=HIDDEN,
         on_reset=back,
-        first={"Size": dial_controls(config, partial(_open_size, training.task))},
+        controls_above={"Size": dial_controls(config, partial(_open_size, training.task))},
         label="Reset to task defaults",
     )
     chosen_task, about = task_row(training)

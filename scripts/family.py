@@ -119,10 +119,10 @@ def train_into(folder: Path, member: str, seed: int):
     begun.rename(file)
 
 
-def train_what_is_missing(folder: Path, wanted: list[tuple[str, int]], workers: int):
-    """Train the wanted (member, seed) without a file, then write all checksums to SHA256SUMS."""
+def train_what_is_missing(folder: Path, chosen: list[tuple[str, int]], workers: int):
+    """Train each chosen (member, seed) without a file, then write all checksums to SHA256SUMS."""
     folder.mkdir(parents=True, exist_ok=True)
-    missing = [model for model in wanted if not (folder / file_of(*model)).exists()]
+    missing = [model for model in chosen if not (folder / file_of(*model)).exists()]
     if workers == 1:
         for model in missing:
             train_into(folder, *model)
@@ -173,8 +173,8 @@ def main():
     parser.add_argument("--table", type=Path, default=TABLE)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    wanted = [model for model in models(args.seeds) if not args.members or model[0] in args.members]
-    train_what_is_missing(args.folder, wanted, args.workers)
+    chosen = [model for model in models(args.seeds) if not args.members or model[0] in args.members]
+    train_what_is_missing(args.folder, chosen, args.workers)
     measure_members(args.folder).to_csv(args.table, index=False, float_format="%.6g")
 
 

@@ -10,11 +10,12 @@ from core.train.dial import DIAL, USUAL, find_size, model_size, steps_at
 from tests.pages import control, controls, move, move_control, offered, opened, setting
 from ui.kit.limits import Limits
 
-BLOCK, TRAINING = "pages/1_One_block.py", "pages/3_Training.py"
+BLOCK = "pages/1_One_block.py"
+TRAINING = "pages/3_Training.py"
 NAMES = ("d_model", "n_heads", "n_layers")
 
 
-def test_usual_size_is_that_of_the_shipped_model_and_its_steps():
+def test_usual_size_matches_shipped_model_and_usual_steps():
     assert {name: getattr(family.BASELINE, name) for name in NAMES} == model_size(USUAL)
     assert all(steps_at(name, USUAL) == task[name].training["steps"] for name in task)
     assert all(steps_at(name, 4) == 2 * task[name].training["steps"] for name in task)

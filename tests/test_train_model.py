@@ -1,4 +1,4 @@
-"""One block trains a model that no file has, and keeps it for every user of the server."""
+"""Training a missing model on One block, and its file for every user of the server."""
 
 import math
 import time
@@ -110,7 +110,7 @@ def test_nearest_model_keeps_the_part_before_the_size():
     assert family.find_nearest(BASELINE.replace(padding=3)) == BASELINE.replace(padding=3)
 
 
-def test_page_shows_nearest_model_trains_and_shows_the_trained_one(monkeypatch):
+def test_page_trains_and_shows_missing_model(monkeypatch):
     monkeypatch.setattr(family, "TRAINING", replace(TRAINING, steps=40))
     app = opened(PAGE, **{name: str(value) for name, value in SMALL.items()}, qk_norm="on")
     assert not app.exception and not app.error

@@ -191,12 +191,12 @@ def test_missing_files_are_reported(monkeypatch):
     )
 
 
-def test_combination_that_does_not_ship_keeps_its_settings_and_shows_the_nearest_model():
+def test_nearest_model_is_shown_for_missing_combination():
     settings, problems = BlockConfig.repair({"d_model": 16, "norm": "none"})
     assert (settings.d_model, settings.norm, settings.weights) == (16, "none", "trained")
-    assert not problems and settings.shown == config_of("norm-none", 0)
+    assert not problems and settings.config_shown == config_of("norm-none", 0)
     settings, _ = BlockConfig.repair({"norm": "none", "ffn": False})
-    assert family.member_of(settings.shown) in ("norm-none", "ffn-off")
+    assert family.member_of(settings.config_shown) in ("norm-none", "ffn-off")
     settings, problems = BlockConfig.repair({"weights": "cut", "d_model": 16})
     assert settings.weights == "random" and len(problems) == 1
 
@@ -267,8 +267,8 @@ def test_whatever_control_is_moved_there_are_weights_for_it(kind):
         for text in texts:
             config, problems = BlockConfig.read({"weights": kind, name: text})
             if not problems:  # such as an odd width of heads with RoPE
-                assert config.weights == kind and forward(config.shown, TOKENS, kind=kind)
-                assert kind == "trained" or config.shown == config.plain
+                assert config.weights == kind and forward(config.config_shown, TOKENS, kind=kind)
+                assert kind == "trained" or config.config_shown == config.plain
 
 
 def test_removed_part_appears_beside_trained_model():

@@ -79,9 +79,9 @@ def members() -> list[str]:
 def sizes() -> list[str]:
     """List the members of other sizes, as in links; those in which one size differs come first."""
     grid = [dict(zip(GRID, values)) for values in itertools.product(*GRID.values())]
-    wanted = [*grid, *map(model_size, DIAL), *({"d_ff": width} for width in FFN_WIDTHS)]
-    changes = sorted((difference(apply({**size}, BASELINE), BASELINE) for size in wanted), key=len)
-    names = dict.fromkeys(encode(change) for change in changes if change)
+    all_sizes = [*grid, *map(model_size, DIAL), *({"d_ff": width} for width in FFN_WIDTHS)]
+    changes = [difference(apply({**size}, BASELINE), BASELINE) for size in all_sizes]
+    names = dict.fromkeys(encode(change) for change in sorted(changes, key=len) if change)
     return [name for name in names if name not in members()]
 
 
@@ -248,14 +248,14 @@ def find_nearest(config: Config) -> Config:
 @lru_cache(maxsize=1024)
 def _find_nearest(config: Config, available: tuple[tuple[str, int], ...]) -> tuple[str, int]:
     """Return the (member, seed), of those available, that is most like a config."""
-    wanted = strip_config(config)
+    stripped = strip_config(config)
     names = [name for name in Config.settings() if name not in (*SIZES, *FOLLOW_SIZES, "seed")]
 
     def distance(model: tuple[str, int]) -> tuple[int, float, bool, int]:
         member, seed = model
         other = config_of(member, BASELINE.seed)
-        parts = sum(getattr(wanted, name) != getattr(other, name) for name in names)
-        ratios = [getattr(wanted, name) / getattr(other, name) for name in SIZES]
+        parts = sum(getattr(stripped, name) != getattr(other, name) for name in names)
+        ratios = [getattr(stripped, name) / getattr(other, name) for name in SIZES]
         sizes_apart = sum(abs(math.log(ratio)) for ratio in ratios)
         return parts, sizes_apart, seed != config.seed, abs(seed - config.seed)
 

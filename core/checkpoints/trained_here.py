@@ -32,7 +32,7 @@ def file_of(member: str, seed: int) -> Path:
 
 def list_trained() -> dict[tuple[str, int], str]:
     """Return {(member, seed): time of change} of all models trained here."""
-    found = {}
+    trained = {}
     for path in sorted(folder().glob("*.safetensors")):
         try:
             changed = path.stat().st_mtime_ns
@@ -40,8 +40,8 @@ def list_trained() -> dict[tuple[str, int], str]:
         except (OSError, SafetensorError, KeyError, ValueError):
             continue  # deleted meanwhile, or no model of this server
         if file_of(*member) == path:
-            found[member] = str(changed)
-    return found
+            trained[member] = str(changed)
+    return trained
 
 
 @lru_cache(maxsize=1024)

@@ -57,10 +57,7 @@ class Weights:
 
     @staticmethod
     def measured(config: Config) -> str:
-        """Describe in HTML how well a model does on held-out sentences; "" if it is not measured.
-
-        Here always "".
-        """
+        """Describe how well a model does on held-out sentences; "" if not measured, as here."""
         return ""
 
     @staticmethod

@@ -80,9 +80,6 @@ GOES_WITH = dict(
     marginal=lambda vocabulary: 1 / len(BE),
     needs=sentences.needs,
     rivals=(BE,),
-    agreement=True,
-    ends=".",
-    model={"d_model": 64, "n_heads": 4, "n_layers": 2, "position": "rope"},
     training={
         "steps": 4000,
         "batch": 64,

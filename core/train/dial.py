@@ -1,4 +1,4 @@
-"""One dial for size: width, layers, heads and training steps all follow from one number.
+"""Sizes of the dial: width, layers, heads and training steps follow from one number.
 
 Size n has n layers of width 32 n and 2 n heads of width 16, and trains for n / 2 times the usual
 steps of its task. So size 2 is the usual model, and the weights of the blocks grow as n³. nanochat

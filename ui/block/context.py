@@ -80,7 +80,7 @@ class BlockConfig(Config):
     def _check_together(self) -> None:
         """Raise ConfigError if settings do not fit each other, or their weights cannot exist.
 
-        A model that could be trained has no weights yet; see `shown`.
+        A model that could be trained need not have them yet; see `config_shown`.
         """
         super()._check_together()
         can_be_trained = self.weights == "trained" and family.list_available()
@@ -104,7 +104,7 @@ class BlockConfig(Config):
         return Config(**{name: getattr(self, name) for name in Config.settings()})
 
     @property
-    def shown(self) -> Config:
+    def config_shown(self) -> Config:
         """The model's settings, or those of the trained model nearest to them if none has them."""
         if self.weights == "trained" and weights["trained"].refused(self.plain):
             return family.find_nearest(self.plain)

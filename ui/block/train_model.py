@@ -29,37 +29,43 @@ class Started(NamedTuple):
     why_not: str = ""
 
 
-def draw_missing_model(wanted: Config, shown: Config):
-    """Say that no model has the wanted settings and which is shown; offer to train it.
+def draw_missing_model(config: Config, nearest: Config):
+    """Say that no model has these settings and which is shown instead; offer to train one.
 
     Args:
-        wanted: Settings of the panel.
-        shown: Settings of the model that is shown instead.
+        config: Settings of the panel.
+        nearest: Settings of the model that is shown instead.
     """
-    wanted = family.strip_config(wanted).replace(seed=wanted.seed)
-    started = session().kept.get(STARTED)
-    if started is None or started.config != wanted:
-        started = Started(wanted, None)
-    if started.job and started.job.done and _store(started.job):
-        st.rerun()
-    why = weights["trained"].refused(wanted)
-    shown_model = lower_first(weights["trained"].describe(shown))
+    config = family.strip_config(config).replace(seed=config.seed)
+    started = _find_started(config)
+    if started.job and started.job.done:
+        if _store(started.job):
+            st.rerun()
+        started = _find_started(config)
+    reason = weights["trained"].refused(config)
+    nearest_model = lower_first(weights["trained"].describe(nearest))
     with st.container(horizontal=True, vertical_alignment="center", key="missing_model"):
-        st.markdown(f":material/info: {literal(f'{why} Shown: {shown_model}.')}", width="content")
-        if started.job and not started.job.done:
+        sentences = literal(f"{reason} Shown: {nearest_model}.")
+        st.markdown(f":material/info: {sentences}", width="content")
+        if started.job:
             fragment(_draw_progress, run_every=1.0)(started.job)
         else:
-            seconds = jobs.workers().pace * estimate_seconds(wanted, family.TRAINING)
+            seconds = jobs.workers().pace * estimate_seconds(config, family.TRAINING)
             st.button(
                 f"Train this model (about {format_duration(seconds)})",
                 key="train_model",
                 icon=":material/model_training:",
                 on_click=_start,
-                args=(wanted,),
+                args=(config,),
             )
-    why_not = session().kept.get(STARTED, started).why_not
-    if why_not:
-        warn(why_not)
+    if started.why_not:
+        warn(started.why_not)
+
+
+def _find_started(config: Config) -> Started:
+    """Return this user's training of a config, or why it failed; one without a job if none."""
+    started = session().kept.get(STARTED)
+    return started if started and started.config == config else Started(config, None)
 
 
 def _start(config: Config):

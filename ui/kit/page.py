@@ -169,7 +169,7 @@ def draw_sidebar(
     fixed: Sequence[str] = (),
     carried: Sequence[str] = (),
     notes: Mapping[str, str] | None = None,
-    first: Mapping[str, Sequence[Control]] | None = None,
+    controls_above: Mapping[str, Sequence[Control]] | None = None,
     draw_by_group: Mapping[str, Callable] | None = None,
     label: str = "Reset to defaults",
 ):
@@ -184,7 +184,7 @@ def draw_sidebar(
         fixed: Settings whose control shows the value and cannot be moved.
         carried: Settings that differ from their defaults though the user did not change them.
         notes: HTML below a group's controls, by group.
-        first: Further controls above a group's settings, by group.
+        controls_above: Further controls above a group's settings, by group.
         draw_by_group: Functions that draw a group in place of its settings' controls, by group.
         label: Label of the reset button.
     """
@@ -204,7 +204,7 @@ def draw_sidebar(
             fixed=fixed,
             carried=carried,
             notes=notes,
-            first=first,
+            controls_above=controls_above,
             label=label,
         )
 

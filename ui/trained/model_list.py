@@ -79,12 +79,13 @@ def _open_requested_model():
 
 def draw_model_list(look: TrainedLook):
     """Draw the list of models, the popover to open another, and notes on the selected one."""
-    of_size = [
-        name for name, (member, _) in models.family_models().items() if member in family.sizes()
-    ]
-    offered = [
-        name for name in models.model_names() if name == look.model or name not in of_size
-    ]  # the sliders of sizes open the others
+    of_family = models.family_models()
+    other_sizes = {  # which the sliders open
+        name
+        for name, (member, _) in of_family.items()
+        if member in family.sizes() and name != look.model
+    }
+    offered = [name for name in models.model_names() if name not in other_sizes]
     labels = dict(zip(offered, distinct(map(_label, offered))))
     st.selectbox(
         "Model",

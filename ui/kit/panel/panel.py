@@ -85,7 +85,7 @@ def draw_panel(
     fixed=(),
     carried=(),
     notes=None,
-    first=None,
+    controls_above=None,
     label: str,
 ):
     """Draw the controls of these groups and the reset button; arguments as of page.draw_sidebar."""
@@ -94,7 +94,7 @@ def draw_panel(
     drawn = []
     names = set(without)
     for group in groups:
-        members: list[Control] = [*(first or {}).get(group, ())]
+        members: list[Control] = [*(controls_above or {}).get(group, ())]
         for settings_shown in settings:
             own_names = [
                 name for name in _shown_settings(settings_shown, group) if name not in names
