@@ -62,7 +62,7 @@ test-latest:
 	.venv-latest/bin/python -m pip install $(QUIETLY) --upgrade $$(grep '^torch==' requirements.txt) -r .venv-latest/requirements.txt
 	.venv-latest/bin/python -m pip freeze | grep -E '^(streamlit|starlette|uvicorn|altair|pandas)=='
 	.venv-latest/bin/python -m pytest $(TWO) -m "not slow and not browser" tests/test_server.py tests/test_*page.py
-	.venv-latest/bin/python -m pytest tests/test_addresses_browser.py -k "pages_open_without_errors and bare"
+	.venv-latest/bin/python -m pytest tests/test_addresses_browser.py -k pages_open_without_errors
 
 lint: .venv/dev
 	$(BIN)/ruff check .

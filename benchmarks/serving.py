@@ -63,7 +63,13 @@ def server(below: str = "", app: str = "app.py", port: int = 0, preexec_fn=None,
             cwd=ROOT,
             stdout=log,
             stderr=log,
-            env={**os.environ, "ABLATION_READ_ONLY": "0", **environment},
+            # A slow machine must not refuse what a test or a benchmark starts.
+            env={
+                **os.environ,
+                "ABLATION_READ_ONLY": "0",
+                "ABLATION_MAX_SECONDS": "3600",
+                **environment,
+            },
             preexec_fn=preexec_fn,
         )
         try:

@@ -330,7 +330,7 @@ def felt(_):
         until[0] = 0
         await asyncio.gather(*trainers)
 
-    with server(ABLATION_MAX_SECONDS="3600") as (address, process):
+    with server() as (address, process):
         watched = psutil.Process(process.pid)
         asyncio.run(run_crowd(address, [watched], 10, 40))
         asyncio.run(both(address, watched))

@@ -58,7 +58,6 @@ def middle(box) -> tuple[float, float]:
     return box[0] + box[2] / 2, box[1] + box[3] / 2
 
 
-@pytest.mark.parametrize("width", [1400, 1300])
 @pytest.mark.parametrize(
     "path",
     [
@@ -69,9 +68,9 @@ def middle(box) -> tuple[float, float]:
         "/Training",
     ],
 )
-def test_buttons_stay_when_a_part_is_removed(open_page, path, width):
+def test_buttons_stay_when_a_part_is_removed(open_page, path):
     """Three variants from the menu and a part in the diagram do not move the next control."""
-    page = open_page(path, width=width)
+    page = open_page(path, width=1300)
     settle(page)
     before = page.evaluate(WHERE)
     page.get_by_text("Compare with", exact=True).click()

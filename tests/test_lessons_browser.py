@@ -86,6 +86,7 @@ def test_lesson_runs_to_its_end(open_page, name):
     expect(page.get_by_role("heading", name=lesson_read.title)).to_be_visible()
     assert picture.locator(".bar, .curve, .figure").count() == 0
     result = format_number(out.number.found.mean, out.unit)
+    check_phone(page)
     before = page.content()
     message = any(
         result in option.text for option in lesson_read.prediction.options
@@ -121,6 +122,7 @@ def test_lesson_runs_to_its_end(open_page, name):
     settle(page)
     is_there()
     expect(choices.nth(lesson_read.transfer.right).locator("input")).to_be_checked()
+    check_phone(page)
     names = list(lesson)
     following = names[(names.index(name) + 1) % len(names)]
     page.get_by_role(
@@ -210,23 +212,33 @@ def fits(page):
     assert page.evaluate(OUTSIDE) == [] and page.evaluate(OVERLAPPING) == []
 
 
-@of_each
-def test_on_a_phone_nothing_is_cut(open_page, name):
-    page = open_page(address(name), width=390, height=844)
-    fits(page)
-    kept(page, name)
+def check_phone(page):
+    """Fail if anything of the open lesson is cut, overlaps or is tiny on a phone."""
+    before = page.viewport_size
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_timeout(500)  # the picture follows the width
+    settle(page)
     fits(page)
     sizes = page.locator(".st-key-lesson svg text").evaluate_all(
         "all => all.map(e => parseFloat(getComputedStyle(e).fontSize) * e.getCTM().a)"
     )
-    assert min(sizes) >= 11.9
+    assert min(sizes, default=12) >= 11.9
+    page.set_viewport_size(before)
+    settle(page)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["heads", "layer_norm", "placement", "knowledge", "attention"])
-def test_results_are_accessible(open_page, name, theme):
-    page = open_page(address(name), theme=theme)
+def test_results_are_accessible(open_page, name):
+    page = open_page(address(name), theme="light")
     kept(page, name)
+    check_results(page, name, "light")
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(500)
+    settle(page)
+    check_results(page, name, "dark")
+
+
+def check_results(page, name, theme):
     actual = Axe().run(page).response["violations"]
     assert not [
         (violation["id"], violation["nodes"][0]["html"][:200])

@@ -1,4 +1,4 @@
-"""Fast input in a browser: keys and clicks 20, 60 and 120 ms apart.
+"""Fast input in a browser: keys and clicks 20 to 120 ms apart.
 
 It is tried on every page with settings that depend on others.
 """
@@ -12,7 +12,7 @@ from benchmarks.serving import settle
 from tests.test_browser import canvas_of, centre
 
 pytestmark = pytest.mark.browser
-GAPS = [20, 60, 120]  # ms
+GAPS = [20, 120]  # ms
 
 
 def params(page) -> dict[str, str]:
@@ -41,7 +41,6 @@ def press(page, label, key, times, gap):
     "path, label, times, expected",
     [
         ("/One_block?weights=random", "Width (d_model)", 7, {"d_model": "120"}),
-        ("/One_block?weights=random", "Heads (n_heads)", 3, {"n_heads": "32"}),
         (
             "/One_block?weights=random&d_ff=96",
             "Width (d_model)",
@@ -49,9 +48,7 @@ def press(page, label, key, times, gap):
             {"d_model": "120", "d_ff": "96"},
         ),
         ("/Depth", "Width (d_model)", 7, {"d_model": "120"}),
-        ("/Training", "Width (d_model)", 7, {"d_model": "88"}),
         ("/Training", "Heads (n_heads)", 2, {"n_heads": "16"}),
-        ("/Training", "Steps", 7, {"steps": "600"}),
     ],
     ids=lambda value: str(value) if not isinstance(value, dict) else "",
 )
@@ -84,7 +81,7 @@ def test_long_text_is_cut_in_the_field(open_page):
     assert params(page)["d_model"] == "72"
 
 
-@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("gap", [60])
 def test_clicks_in_quick_succession_change_one_setting(open_page, gap):
     page = open_page("/One_block?weights=random")
     box = page.get_by_role("slider", name="Width (d_model)").bounding_box()
@@ -113,7 +110,7 @@ def test_typed_sentence_survives_quick_keys(open_page, gap):
     expect(field).to_have_value("my own words")
 
 
-@pytest.mark.parametrize("gap", GAPS)
+@pytest.mark.parametrize("gap", [60])
 def test_example_and_pill_survive_quick_keys(open_page, gap):
     page = open_page("/Depth")
     page.get_by_text("Compare with", exact=True).click()
@@ -206,7 +203,7 @@ def test_quick_backs_step_page_by_page(open_page, gap):
         page.evaluate("history.forward()")
 
 
-@pytest.mark.parametrize("pause", [0, 20, 60])
+@pytest.mark.parametrize("pause", [0, 60])
 def test_change_just_before_page_switch_is_kept(open_page, pause):
     page = open_page("/One_block?weights=random")
     page.get_by_test_id("stSidebar").get_by_role("link", name="Depth", exact=True).hover()
@@ -225,7 +222,7 @@ WebSocket.prototype.addEventListener = function (type, call, ...more) {
 """
 
 
-@pytest.mark.parametrize("pause", [0, 150, 300, 450])
+@pytest.mark.parametrize("pause", [150, 450])
 def test_late_link_does_not_apply_to_next_page(chromium, address, pause):
     """A link of One block, 400 ms late, arrives after the click on Training."""
     context = chromium.new_context(viewport={"width": 1400, "height": 900})
@@ -246,7 +243,7 @@ def test_late_link_does_not_apply_to_next_page(chromium, address, pause):
     context.close()
 
 
-@pytest.mark.parametrize("slowed", [1, 4])
+@pytest.mark.parametrize("slowed", [4])
 def test_tap_on_menu_keeps_typed_sentence(open_page, slowed):
     """A tap blurs the field and requests the page; Streamlit sends the text after the page."""
     page = open_page("/One_block?weights=random", has_touch=True)
@@ -320,7 +317,7 @@ def drawn_by_a_finger(page, x, y, across, up):
 
 @pytest.mark.parametrize(
     "path, name",
-    [("/Depth", "passes"), ("/One_block?weights=random", "d_model"), ("/Training", "seeds")],
+    [("/Depth", "passes"), ("/One_block?weights=random", "d_model")],
 )
 def test_scrolling_finger_moves_no_slider(chromium, address, path, name):
     context = chromium.new_context(

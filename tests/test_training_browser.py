@@ -15,9 +15,7 @@ pytestmark = pytest.mark.browser
 BASELINE = "#0072B2"
 VARIANT = "#D55E00"
 SMALL = "d_model=16&n_heads=2&n_layers=1&batch=8&warmup=0"
-LONG = (  # on a slow machine more would be refused: at most ten minutes are allowed
-    f"{SMALL}&steps=20000&seeds=2"
-)
+LONG = f"{SMALL}&steps=20000&seeds=2"
 
 
 def start(page):
