@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.export.sheets import slug
 from core.study.database.connection import StoreError
+from core.study.ladder import read_sizes
 from core.workers.cluster import ClusterError
 from ui.kit import takeaway
 from ui.kit.page import draw_head, draw_notice, literal, page
@@ -26,7 +27,9 @@ with page(STUDIES):
     try:
         context = draw_chooser(look)
         if context:
-            draw_bar("views", [STUDIES.tabs(without=FROM_STORE if context.store is None else ())])
+            absent = FROM_STORE if context.store is None else ()
+            absent = absent if read_sizes(context.source) else (*absent, "sizes")
+            draw_bar("views", [STUDIES.tabs(without=absent)])
             if context.summary.empty:
                 st.caption("This study has no runs left.")
             else:

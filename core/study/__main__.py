@@ -48,8 +48,17 @@ from core.study.database.connection import (
 from core.study.database.schema import DIVERGED, DONE, ENDED, FAILED, QUEUED, RUNNING
 from core.study.database.store import Store, progress_of
 from core.study.imports import import_curves
+from core.study.ladder import (
+    RULE,
+    Ladder,
+    count_ladders,
+    describe_ladder,
+    describe_verdict,
+    shipped_ladders,
+    stored_ladders,
+)
 from core.study.looks import enrol_needed, find_look
-from core.study.picture import STYLE, count_verdicts, describe_cell, matrix_svg
+from core.study.picture import STYLE, count_verdicts, describe_cell, matrix_svg, shown_name
 from core.study.plan import (
     NOTHING,
     NULL_ARMS,
@@ -63,7 +72,7 @@ from core.study.report import report_html, shipped_report
 from core.study.runner import Progress, Runner
 from core.study.shipped import shipped, shipped_curves, table_of
 from core.study.summary import lines, read_summary
-from core.study.tables import export, made_of, rows_of, summary_with_guards
+from core.study.tables import export, find_source, made_of, rows_of, summary_with_guards
 from core.study.verdict import (
     Document,
     has_missing_runs,
@@ -374,7 +383,7 @@ def check(arguments: Namespace) -> int:
 def verdict(arguments: Namespace) -> int:
     """Run the command verdict: print verdicts as text or JSON; return 1 if runs are missing."""
     name = arguments.studies[0]
-    table, document = _read_verdicts(name, arguments.database)
+    table, document, ladders = _read_verdicts(name, arguments.database)
     if arguments.json:
         print(write_document(document), end="")
     else:
@@ -384,20 +393,29 @@ def verdict(arguments: Namespace) -> int:
         print(*map(describe_cell, lines(table[~is_null_arm])), sep="\n")
         if any(is_null_arm):
             print("Null arms:", *map(describe_cell, lines(table[is_null_arm])), sep="\n")
+        if ladders:
+            print("Effects by size:", count_ladders(ladders), RULE, sep="\n")
+        for ladder in ladders:
+            words = f"{describe_verdict(ladder)}. {describe_ladder(ladder)}"
+            print(f"{shown_name(ladder.variant)}, {ladder.task}: {words}")
     return INCOMPLETE if has_missing_runs(document) else COMPLETE
 
 
-def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document]:
-    """Return a study's summary table and verdicts, stored or else built-in; StudyError if none."""
+def _read_verdicts(name: str, database: str | None) -> tuple[pd.DataFrame, Document, list[Ladder]]:
+    """Return a study's summary, verdicts and ladders, stored or else built-in; StudyError if none.
+
+    [] for the ladders of a study at one size.
+    """
     if _is_only_built_in(name, database):
-        return read_summary(table_of(name)), shipped_document(name)
+        return read_summary(table_of(name)), shipped_document(name), shipped_ladders(name)
     store = Store(database, create=False)
     try:
         number = find_study_id(store, name)
     except StudyError as error:
         built_in = f"Built-in studies: {', '.join(shipped)}."
         raise StudyError([*error.problems, built_in]) from None
-    return summary_with_guards(store, number), study_document(store, number)
+    ladders = stored_ladders(store, number, find_source(store, number))
+    return summary_with_guards(store, number), study_document(store, number), ladders
 
 
 def _is_only_built_in(name: str, database: str | None) -> bool:

@@ -8,7 +8,7 @@ import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from core.study import plan
 from core.study.plan import MODEL, SETTINGS, TRAINING, Arms, Run, Study, StudyError, TaskSetup
 from core.tasks import task
 from core.train import Training, budget, start
+from core.train.dial import DIAL, USUAL, model_size, name_at_size, split_size, steps_at
 from core.train.match import name_at_rate, search
 
 MAX_CHARACTERS = (
@@ -44,6 +45,7 @@ KEYS = (
     "seeds",
     "margin",
     "null",
+    "sizes",
     "device",
     "dtype",
     "base",
@@ -169,9 +171,12 @@ class _Reader:
         )
         factors = {
             "task": max(1, _length(self.document.get("tasks"))),
+            "size": max(1, _length(self.document.get("sizes"))),
             "variant": variants * (1 + _length(rates)),
             "seed": seeds if isinstance(seeds, int) else _length(seeds),
         }
+        if factors["size"] == 1:
+            del factors["size"]
         runs = math.prod(factors.values())
         if runs > MAX_RUNS:
             words = "too many runs to count"
@@ -410,7 +415,29 @@ class _Reader:
                 )
             else:
                 setups.append(TaskSetup(name, task_name, base | changes, table.get("variants")))
-        return setups
+        sizes = self.read_sizes()
+        return [at_size(setup, size) for setup in setups for size in sizes] if sizes else setups
+
+    def read_sizes(self) -> list[int]:
+        """Read the sizes of the dial at which every task is trained; [] for none, noted if wrong.
+
+        The settings that a size sets must not be set elsewhere.
+        """
+        value = self.document.get("sizes", [])
+        is_list = isinstance(value, list) and all(type(size) is int for size in value)
+        if not is_list or not set(value) <= set(DIAL) or len(set(value)) < len(value):
+            self.problems.append(
+                f"sizes is {shorten(value)}; it must be a list of different sizes from {DIAL[0]} to"
+                f" {DIAL[-1]} (core.train.dial)."
+            )
+            return []
+        tables = self.document.get("task", {})
+        tables = list(tables.values()) if isinstance(tables, dict) else []
+        for table in [self.document.get("base"), *tables] if value else []:
+            for name in model_size(USUAL):
+                if isinstance(table, dict) and name in table:
+                    self.problems.append(f"{name} follows from sizes: set only one of them.")
+        return sorted(value)
 
     def read_variants(self) -> Variants:
         """Read named variants (not the baseline), then combinations of axes; note problems.
@@ -502,6 +529,14 @@ class _Reader:
                 if needed > limit:
                     allowed = f"at most {limit:,} MB are allowed (set by ABLATION_MAX_MB)"
                     self.problems.append(f"{title} would need about {needed:,.0f} MB; {allowed}.")
+
+
+def at_size(setup: TaskSetup, size: int) -> TaskSetup:
+    """Return a task's setup at a size of the dial: the size's model, and steps in proportion."""
+    steps = setup.changes.get("steps")
+    steps = steps_at(setup.task, size) if steps is None else max(1, steps * size // USUAL)
+    changes = setup.changes | model_size(size) | {"steps": steps}
+    return replace(setup, name=name_at_size(setup.name, size), changes=changes)
 
 
 CALLED = f"it must be printable, on one line, {MAX_NAME} characters at most"
@@ -603,6 +638,8 @@ def looks_of(toml_text: str) -> tuple[int, ...]:
 def margin_of(toml_text: str, task_name: str) -> float:
     """Return a study text's margin (share) for a task, else that for all, else MARGIN."""
     document = tomllib.loads(toml_text)
+    if document.get("sizes"):
+        task_name, _ = split_size(task_name)
     table = document.get("task", {}).get(task_name, {})
     points: float = table.get("margin", document.get("margin", 100 * MARGIN))
     return points / 100
@@ -647,16 +684,20 @@ class Ticks:
     changes: tuple[str, ...]  # of CHANGES
     axes: dict[str, tuple[str, ...]]  # of AXES
     margin: float = 100 * MARGIN  # percentage points
+    sizes: tuple[int, ...] = ()  # of the dial
+    search: str = "none"  # of core.train.match
 
     def write(self) -> str:
         """Return the TOML text of the study; it is not checked."""
-        lines = [f"name = {_quote(self.name)}"]
-        lines += [f"question = {_quote(self.question)}"] if self.question else []
-        lines += [f"tasks = {_quote(self.tasks)}", f"seeds = {_quote(self.seeds)}"]
+        lines = [f"name = {quote(self.name)}"]
+        lines += [f"question = {quote(self.question)}"] if self.question else []
+        lines += [f"tasks = {quote(self.tasks)}", f"seeds = {quote(self.seeds)}"]
         lines += [f"margin = {self.margin:g}"] if self.margin != 100 * MARGIN else []
+        lines += [f"sizes = {quote(self.sizes)}"] if self.sizes else []
+        lines += [f"search = {quote(self.search)}"] if self.search != "none" else []
         if self.changes:
             named = [
-                f"{_quote(name_of(decode(text, 'variants')))} = {_quote(text)}"
+                f"{quote(name_of(decode(text, 'variants')))} = {quote(text)}"
                 for text in self.changes
             ]
             lines += ["", "[variants]", *named]
@@ -665,12 +706,12 @@ class Ticks:
             lines += [
                 "",
                 "[axes]",
-                *(f"{name} = {_quote(values)}" for name, values in chosen.items()),
+                *(f"{name} = {quote(values)}" for name, values in chosen.items()),
             ]
         return "\n".join(lines) + "\n"
 
 
-def _quote(value: Any) -> str:
+def quote(value: Any) -> str:
     """Return a value as TOML text: its JSON, with the character DEL escaped."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -689,6 +730,8 @@ def read_ticks(text: str) -> Ticks | None:
                 name: _read_axis(name, values) for name, values in document.pop("axes", {}).items()
             },
             margin=document.pop("margin", 100 * MARGIN),
+            sizes=tuple(document.pop("sizes", [])),
+            search=document.pop("search", "none"),
         )
         can_be_ticked = (
             not document
@@ -699,6 +742,8 @@ def read_ticks(text: str) -> Ticks | None:
             and type(result.seeds) in (int, str)
             and type(result.margin) in (int, float)
             and LEAST_MARGIN <= result.margin <= MOST_MARGIN
+            and _are_ticks(result.sizes, DIAL)
+            and result.search in search
             and _are_ticks(result.changes, CHANGES)
             and all(
                 values and _are_ticks(values, AXES[name]) for name, values in result.axes.items()
@@ -732,6 +777,6 @@ def _read_axis(name: str, axis: list[Any]) -> tuple[str, ...]:
     return tuple(definition.write(value_of(definition, name, value)) for value in values)
 
 
-def _are_ticks(values: Sequence[Any], offered: Collection[str]) -> bool:
+def _are_ticks(values: Sequence[Any], offered: Collection[Any]) -> bool:
     """Return whether all values are on offer and none is repeated."""
     return all(value in offered for value in values) and len(set(values)) == len(values)

@@ -6,6 +6,8 @@ sets its sizes in this way, from the number of layers alone
 (https://github.com/karpathy/nanochat).
 """
 
+import re
+
 from core.model.config import Config
 from core.tasks import task
 
@@ -30,3 +32,14 @@ def find_size(config: Config) -> int | None:
         if all(getattr(config, name) == value for name, value in model_size(size).items()):
             return size
     return None
+
+
+def name_at_size(name: str, size: int) -> str:
+    """Return a task's name in a study at one size: "reverse, size 3"."""
+    return f"{name}, size {size}"
+
+
+def split_size(name: str) -> tuple[str, int | None]:
+    """Return (name, size) of a name from name_at_size(); (the name, None) for another one."""
+    match = re.fullmatch(r"(.+), size (\d+)", name)
+    return (match[1], int(match[2])) if match else (name, None)

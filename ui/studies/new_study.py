@@ -32,21 +32,25 @@ from core.study.plan import (
     describe_stored,
 )
 from core.tasks import task
+from core.train.dial import DIAL
+from core.train.match import search
 from ui.kit.guard import showing_errors
 from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change, session
+from ui.shared.new_study import take_study
 from ui.studies import server
 
 
 def _draw_boxes(
     label: str,
     name: str,
-    chosen: Sequence[str],
-    offered: Sequence[str],
-    label_of: Callable[[str], str],
+    chosen: Sequence,
+    offered: Sequence,
+    label_of: Callable,
     replace_entries: Callable,
     apply_change: Callable,
+    help: str | None = None,
 ):
     """Draw pills (over 12: a search); a click calls apply_change(function from ticks to ticks).
 
@@ -58,12 +62,13 @@ def _draw_boxes(
         label_of: Returns an entry's label.
         replace_entries: Returns ticks with new entries, from (entries, ticks).
         apply_change: Called with a function from ticks to changed ticks.
+        help: Help of the pills.
     """
     bound = bind(name, list(chosen), lambda new: apply_change(partial(replace_entries, tuple(new))))
     if len(offered) > 12:
         st.multiselect(label, offered, format_func=label_of, **bound, placeholder="Search settings")
     else:
-        st.pills(label, offered, selection_mode="multi", format_func=label_of, **bound)
+        st.pills(label, offered, selection_mode="multi", format_func=label_of, help=help, **bound)
 
 
 def _split_ablations(changes: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -91,6 +96,12 @@ MARGIN = (
     "In percentage points: models whose accuracies differ by less are equivalent. State it before"
     " you train."
 )
+SIZES = (
+    "Train every task at several sizes, to see whether effects hold in larger models. Size n has n"
+    " layers of width 32 n and 2 n heads, and trains for n / 2 times the usual steps. None: at the"
+    " usual size of the task."
+)
+RATES = "Train every model at several learning rates, and compare each at its best one."
 SHIPPED = Path(__file__).parent.parent.parent / "studies"
 # In Session.kept: how many dialogs were opened, which of them is open (0: none) and was drawn last,
 # and what was typed.
@@ -146,7 +157,11 @@ def request_dialog():
 
 
 def draw_new_study(store):
-    """Draw the dialog of a new study, if it is open."""
+    """Draw the dialog of a new study, if it is open; another page may have written the study."""
+    written = take_study()
+    if written:
+        session().kept[DRAFT] = Draft(texts={FIRST: written})
+        request_dialog()
     if session().kept.get(NEW):
         _draw_dialog(store)
 
@@ -251,6 +266,9 @@ def _draw_form() -> tuple[str, str]:
         def choose_tasks(new, old):
             return replace(old, tasks=new)
 
+        def choose_sizes(new, old):
+            return replace(old, sizes=tuple(sorted(new)))
+
         def choose_parts(new, old):
             return replace(old, changes=(*new, *_split_ablations(old.changes)[1]))
 
@@ -258,6 +276,18 @@ def _draw_form() -> tuple[str, str]:
             return replace(old, changes=(*_split_ablations(old.changes)[0], *new))
 
         boxes("Tasks", "tick_tasks", ticked.tasks, list(task), task.label, choose_tasks)
+        sizes, rates = st.columns(2, gap="medium")
+        with sizes:
+            boxes("Sizes", "tick_sizes", ticked.sizes, DIAL, str, choose_sizes, help=SIZES)
+        with rates:
+            rate = bind(
+                "tick_search",
+                ticked.search,
+                lambda rates: write(partial(replace, search=rates)),
+            )
+            st.selectbox(
+                "Learning rates", list(search), format_func=search.label, help=RATES, **rate
+            )
         parts, others = _split_ablations(ticked.changes)
         boxes("Ablations", "tick_parts", parts, PARTS, _variant_label, choose_parts)
         boxes(

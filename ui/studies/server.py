@@ -11,6 +11,7 @@ from core.settings.memory import max_mb
 from core.study.database.connection import NoStoreError
 from core.study.database.store import Store
 from core.study.file import parse
+from core.study.ladder import Ladder, shipped_ladders, stored_ladders
 from core.study.looks import LookStanding, find_look
 from core.study.plan import Study, StudyError
 from core.study.runner import Service
@@ -64,6 +65,18 @@ def summary(_store: Store, url: str, study_id: int, stamp: str) -> pd.DataFrame:
 def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | None:
     """Return a study's LookStanding, cached by `stamp`; None for a single look or if unreadable."""
     return find_look(_store, study_id)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def ladders(_store: Store, url: str, study_id: int, stamp: str, source: str) -> list[Ladder]:
+    """Return a stored study's ladders, cached by `stamp` of its results."""
+    return stored_ladders(_store, study_id, source)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def built_in_ladders(name: str, stamp: int) -> list[Ladder]:
+    """Return a built-in study's ladders by its key, cached by `stamp` of its file."""
+    return shipped_ladders(name)
 
 
 def parse_study(text: str) -> Study:

@@ -12,6 +12,7 @@ from core.experiments.training.results import last_value
 from core.export.sheets import slug
 from core.settings.memory import MemoryLimitError
 from core.settings.wording import capitalise, count
+from core.study.ladder import write_ladder
 from core.tasks import task
 from core.train import State
 from core.train.budget import estimate_seconds_left, format_duration, max_seconds
@@ -19,10 +20,12 @@ from ui.kit import jobs, takeaway
 from ui.kit.guard import fragment
 from ui.kit.jobs import StartedTrainings
 from ui.kit.page import literal
-from ui.kit.pages import TRAINED_MODEL, TRAINING
+from ui.kit.pages import STUDIES, TRAINED_MODEL, TRAINING
 from ui.kit.panel.control import Control, control_of, html_control
+from ui.kit.rights import may_write
 from ui.kit.store import change, reset, settings_of, value
 from ui.shared.models import OPEN, add_model
+from ui.shared.new_study import hand_over_study
 from ui.training.context import TrainingContext, TrainingLook
 from ui.training.finished import FinishedTrainings, find_finished, select_trainings
 
@@ -234,6 +237,7 @@ def _draw_training_bar(planned: Plan, kinds: tuple[type, ...], was_going: bool):
             on_click=_start_selected_experiment,
             args=(kinds,),
         )
+        _draw_sizes_button(planned)
         sentence = _describe_status(planned, trainings, same, finished_trainings)
         if trainings and trainings.going:
             st.progress(min(1.0, trainings.job.progress), text=sentence)
@@ -242,6 +246,28 @@ def _draw_training_bar(planned: Plan, kinds: tuple[type, ...], was_going: bool):
     why = jobs.reason_refused(planned)
     if why:
         st.error(literal(why), icon=":material/timer_off:")
+
+
+def _draw_sizes_button(planned: Plan):
+    """Draw a button that drafts a study of these models at several sizes, on Studies.
+
+    Nothing without a variant, or without the right to start a study.
+    """
+    if len(planned.arms) == 1 or not may_write():
+        return
+    pressed = st.button(
+        "At other sizes",
+        key="at_sizes",
+        icon=":material/stairs:",
+        type="tertiary",
+        help=(
+            "Do these effects hold in larger models? Opens a new study that trains the same models"
+            " at four sizes, each at its best learning rate."
+        ),
+    )
+    if pressed:
+        hand_over_study(write_ladder(planned))
+        st.switch_page(STUDIES.path)
 
 
 def _describe_status(
