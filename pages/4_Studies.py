@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.export.sheets import slug
 from core.study.database.connection import StoreError
+from core.study.file import search_of
 from core.study.ladder import read_sizes
 from core.workers.cluster import ClusterError
 from ui.kit import takeaway
@@ -27,8 +28,9 @@ with page(STUDIES):
     try:
         context = draw_chooser(look)
         if context:
-            absent = FROM_STORE if context.store is None else ()
-            absent = absent if read_sizes(context.source) else (*absent, "sizes")
+            absent: tuple[str, ...] = FROM_STORE if context.store is None else ()
+            absent += () if read_sizes(context.source) else ("sizes",)
+            absent += () if search_of(context.source) != "none" else ("rates",)
             draw_bar("views", [STUDIES.tabs(without=absent)])
             if context.summary.empty:
                 st.caption("This study has no runs left.")

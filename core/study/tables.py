@@ -168,12 +168,8 @@ def choose_rates(
         (task, model) to (run, its rate) for each seed. Where a rate is not trained to the end: such
         a run, and NaN.
     """
-    grids: dict[tuple[str, str, int], dict[float, StoredRun]] = {}
-    for run in runs:
-        rate = read_settings(specs[run.task, run.variant])[1].learning_rate
-        grids.setdefault((run.task, without_rate(run.variant, rate), run.seed), {})[rate] = run
     lines_by_name: dict[Name, list[tuple[StoredRun, float]]] = {}
-    for (name, model, _), grid in grids.items():
+    for (name, model, _), grid in group_by_rate(runs, specs).items():
         open_runs = [run for run in grid.values() if run.state not in ENDED]
         if open_runs:
             best = open_runs[0], math.nan
@@ -187,6 +183,22 @@ def choose_rates(
             best = grid[rate], rate
         lines_by_name.setdefault((name, model), []).append(best)
     return lines_by_name
+
+
+def group_by_rate(
+    runs: Sequence[StoredRun], specs: Mapping[Name, str]
+) -> dict[tuple[str, str, int], dict[float, StoredRun]]:
+    """Group runs of a searched study: (task, model, seed) -> learning rate -> run.
+
+    Args:
+        runs: All runs of the study.
+        specs: Spec of one run by (task, variant).
+    """
+    grids: dict[tuple[str, str, int], dict[float, StoredRun]] = {}
+    for run in runs:
+        rate = read_settings(specs[run.task, run.variant])[1].learning_rate
+        grids.setdefault((run.task, without_rate(run.variant, rate), run.seed), {})[rate] = run
+    return grids
 
 
 def _summarise_cells(

@@ -14,6 +14,7 @@ from core.study.file import parse
 from core.study.ladder import Ladder, shipped_ladders, stored_ladders
 from core.study.looks import LookStanding, find_look
 from core.study.plan import Study, StudyError
+from core.study.rates import RateLine, measure_rates, shipped_rates
 from core.study.runner import Service
 from core.study.tables import summary_with_guards
 from core.workers import cluster
@@ -77,6 +78,18 @@ def ladders(_store: Store, url: str, study_id: int, stamp: str, source: str) -> 
 def built_in_ladders(name: str, stamp: int) -> list[Ladder]:
     """Return a built-in study's ladders by its key, cached by `stamp` of its file."""
     return shipped_ladders(name)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def rates(_store: Store, url: str, study_id: int, stamp: str) -> list[RateLine]:
+    """Return how a stored study's effects split into rate and part, cached by `stamp`."""
+    return measure_rates(_store, study_id)
+
+
+@st.cache_data(max_entries=20, show_spinner=False)
+def built_in_rates(name: str, stamp: int) -> list[RateLine]:
+    """Return the same of a built-in study by its key, cached by `stamp` of its file."""
+    return shipped_rates(name)
 
 
 def parse_study(text: str) -> Study:

@@ -1,0 +1,122 @@
+"""View "Rates" of a study: how much of an effect is the learning rate, how much the part?"""
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from core.figures.charts.rates import AS_SET, TUNED, effect_by_rate
+from core.settings.wording import count
+from core.study.picture import shown_name
+from core.study.plan import StudyError
+from core.study.rates import (
+    RULE,
+    RateLine,
+    describe_range,
+    describe_split,
+    format_interval,
+    format_split,
+    rate_table,
+)
+from core.study.shipped import study_of
+from ui.kit.page import chart, explain_terms, figure, literal, table
+from ui.kit.store import bind
+from ui.studies import server
+from ui.studies.chooser import NAMES
+from ui.studies.context import StudyContext, view
+
+ROW = 44  # pixels of a variant in the chart
+FRAME = 90  # of axis and legend
+WITHOUT = (
+    "This study trains every model at one learning rate. To search for the best one, press *New"
+    " study* and choose learning rates."
+)
+
+
+@view.register(
+    "rates",
+    label="Rates",
+    help="how much of an effect is the learning rate, how much the part; and sensitivity to it.",
+)
+def rates(context: StudyContext):
+    """Draw each variant's effect at the set and at the best rate of a task, and a table."""
+    try:
+        every = _find_lines(context)
+    except StudyError as error:
+        st.caption(literal(error.problems[0]))
+        return
+    if not every:
+        st.caption(WITHOUT)
+        return
+    tasks = list(dict.fromkeys(line.task for line in every))
+    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
+    if len(tasks) > 1:
+        chosen = st.selectbox(
+            "Task", tasks, **bind("of_task", chosen), label_visibility="collapsed"
+        )
+    lines = [line for line in every if line.task == chosen]
+    measured = [line for line in lines if not math.isnan(line.rate.mean)]
+    largest = max(measured, key=lambda line: abs(line.rate.mean), default=None)
+    sentence = "No variant has been trained at all rates yet."
+    if largest:
+        of_all = f", of {count(len(measured), 'variant')}" if len(measured) > 1 else ""
+        sentence = (
+            f"The rate matters most for {shown_name(largest.variant)}{of_all}."
+            f" {describe_split(largest)}"
+        )
+    figure(f"Effect as set and at the best learning rates, {chosen}", sentence)
+    chart(
+        effect_by_rate(),
+        _chart_rows(lines),
+        f"Effects at the set and at the best learning rates, {chosen}",
+        height=FRAME + ROW * len(lines),
+    )
+    numbers = rate_table(lines)
+    table(
+        pd.DataFrame(
+            {
+                "variant": [shown_name(line.variant) for line in lines],
+                "as set": [format_split(line.as_set) for line in lines],
+                "from the rate": [format_split(line.rate) for line in lines],
+                "from the part": [format_split(line.part) for line in lines],
+                "best rates": [line.best for line in lines],
+                "best rates, baseline": [line.best_base for line in lines],
+                "sensitivity": [format_interval(line.sensitivity) for line in lines],
+                "sensitivity, baseline": [format_interval(line.base_sensitivity) for line in lines],
+            }
+        ),
+        "Effects in points, rates and sensitivity in nats, with 95 % CI.",
+        exported=numbers,
+        width="stretch",
+    )
+    st.caption(f"{describe_range(lines)} {RULE}", help=explain_terms(RULE))
+
+
+def _find_lines(context: StudyContext) -> list[RateLine]:
+    """Return the lines of a stored or built-in study, cached; StudyError if unreadable."""
+    if context.store is None:
+        key = NAMES[context.name]
+        return server.built_in_rates(key, study_of(key).stat().st_mtime_ns)
+    store = context.store
+    return server.rates(store, str(store.url), context.number, store.stamp(context.number))
+
+
+def _chart_rows(lines: Sequence[RateLine]) -> pd.DataFrame:
+    """Return two rows for each variant, in points: at the set and at the best rates."""
+    rows = []
+    for line in lines:
+        for how, gap in ((AS_SET, line.as_set), (TUNED, line.part)):
+            best = f"{line.best}; baseline {line.best_base}" if how == TUNED else "as set"
+            rows.append(
+                {
+                    "variant": shown_name(line.variant),
+                    "how": how,
+                    "value": 100 * gap.mean,
+                    "low": 100 * gap.low,
+                    "high": 100 * gap.high,
+                    "seeds": gap.n,
+                    "best": best,
+                }
+            )
+    return pd.DataFrame(rows)
