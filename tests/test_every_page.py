@@ -171,11 +171,13 @@ VIEWS = [
     for view in page.views
     for state in STATES.get(page.key, [{}])[:1]
 ]
+# Every view in half of the states, and every state in half of the views.
 MORE_VIEWS = [
     (page, view, state)
     for page in SHOWN
-    for view in page.views
-    for state in STATES.get(page.key, [])[1:]
+    for index, view in enumerate(page.views)
+    for number, state in enumerate(STATES.get(page.key, [])[1:])
+    if (index + number) % 2 == 0
 ]
 
 
@@ -194,15 +196,32 @@ def test_views_open_in_all_states(page, view, state):
     test_views_open(page, view, state)
 
 
-ENTRIES = [
-    (page, name, value)
-    for page in SHOWN
-    for name, (kind, page_setting) in settings_of(page).items()
-    if (page_setting.kind is not str or page_setting.menu) and not page_setting.once
-    for value in values(page_setting)
-    if (name, value) not in (("device", "cuda"), ("device", "mps"))
-    if page is not CLASS  # its views ask for a class, which tests/test_class_page.py has
-]
+def list_entries() -> list[tuple]:
+    """Return (page, setting, value): every value on one page, every setting on each of its pages.
+
+    Pages that share a setting take turns with its values, and each begins with another one.
+    """
+    pages_of = {}
+    for page in SHOWN:
+        for name, (_, page_setting) in settings_of(page).items():
+            has_values = page_setting.kind is not str or page_setting.menu
+            # The views of Class ask for a class, which tests/test_class_page.py has.
+            if has_values and not page_setting.once and page is not CLASS:
+                pages_of.setdefault(name, []).append(page)
+    entries = []
+    for name, pages in pages_of.items():
+        every = values(settings_of(pages[0])[name][1])
+        turns = [(pages[n % len(pages)], value) for n, value in enumerate(every)]
+        turns += [(page, every[n % len(every)]) for n, page in enumerate(pages[len(every) :])]
+        entries += [
+            (page, name, value)
+            for page, value in turns
+            if (name, value) not in (("device", "cuda"), ("device", "mps"))
+        ]
+    return entries
+
+
+ENTRIES = list_entries()
 
 
 @pytest.mark.slow
