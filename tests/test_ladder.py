@@ -136,7 +136,9 @@ def test_sentences_follow_from_the_intervals(ladders):
     )
     assert describe_verdict(norm) == "grows"
     assert describe_verdict(by_name["post-norm"]) == "steady within ±2 points"
-    assert describe_sizes([norm]).startswith(f"Sizes 1, 2, 3: {norm.rungs[0].parameters:,}; ")
+    assert describe_sizes([norm]).startswith(
+        f"The baseline at sizes 1, 2, 3 has {norm.rungs[0].parameters:,}; "
+    )
     assert count_ladders(ladders[:3]) == "Of 3 effects, 1 grows, 1 shrinks, 1 is steady."
     assert count_ladders([]) == "No effect has been measured at any size yet."
 
@@ -167,7 +169,7 @@ def test_view_shows_each_verdict(store):  # noqa: F811
     for words in ("**− norm** · grows", "**1 head** · shrinks", "**post-norm** · steady"):
         assert words in told
     assert "Of 3 effects, 1 grows, 1 shrinks, 1 is steady." in told
-    assert "Sizes 1, 2, 3: " in told
+    assert "The baseline at sizes 1, 2, 3 has " in told
     app = good(opened(study="ladder", shown="sizes", of_task="short copy"))
     assert "Effect by size, short copy" in texts(app)
 

@@ -11,6 +11,7 @@ from core.study.plan import NULL_ARMS
 from core.study.rates import (
     describe_range,
     describe_split,
+    format_split,
     measure_rates,
     rate_table,
     shipped_rates,
@@ -121,9 +122,13 @@ def test_study_with_one_rate_has_no_lines(store):  # noqa: F811
 def test_words_follow_from_the_numbers(lines):
     line = lines[0]
     assert describe_split(line).startswith(
-        f"{100 * line.as_set.mean:.1f} points as set: ".replace("-", "−")
+        f"{100 * line.as_set.mean:.1f} points as set, {100 * line.part.mean:.1f} at the best rates"
+        " of both; ".replace("-", "−")
     )
-    assert describe_range(lines) == f"Rates from {line.rates[0]:g} to {line.rates[-1]:g}."
+    first, middle, last = (f"{rate:g}" for rate in line.rates)
+    assert describe_range(lines) == f"Rates tried: {first}, {middle}, {last}."
+    assert line.accuracies[0] - line.accuracies[2] == pytest.approx(line.as_set.mean)
+    assert line.accuracies[1] - line.accuracies[3] == pytest.approx(line.part.mean)
     table = rate_table(lines)
     assert table.part.tolist() == [line.part.mean for line in lines]
     assert set(table.seeds) == {4}
@@ -138,13 +143,16 @@ def test_cost_of_post_norm_in_a_deep_model_is_the_rate():
     )
     assert line.as_set.high < -0.9 and line.rate.high < -0.9
     assert abs(line.part.mean) < 0.02
-    assert line.sensitivity.low > line.base_sensitivity.high
+    assert line.sensitivity.low > line.base_sensitivity.high and line.more.low > 0
+    assert line.notes == ("both at the ceiling", "best rate at the edge")
+    assert format_split(line.part) == "same on every seed"
 
 
 def test_view_shows_rate_and_part(store):  # noqa: F811
     name = name_in_links("own_learning_rates")
     app = good(opened(study=name, shown="rates", of_task="reverse, 12 layers"))
-    assert "The rate matters most for post-norm, of 3 variants." in texts(app)
+    assert "Largest share of the rate of 3 variants: post-norm." in texts(app)
+    assert "−94.1 points as set, 0.0 at the best rates of both" in texts(app)
     fill(store, parse(TEXT), score)
     app = good(opened(study="made up", shown="rates"))
     assert "trains every model at one learning rate" in texts(app)

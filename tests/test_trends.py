@@ -52,7 +52,7 @@ def test_slope_is_that_of_scipy():
     assert trend.slope == pytest.approx(np.mean(slopes), abs=1e-8)
     assert trend.p == pytest.approx(expected.pvalue, rel=1e-5)
     assert (trend.low, trend.high) == pytest.approx((interval.low, interval.high), abs=1e-8)
-    assert trend.first == pytest.approx(
+    assert trend.begin == pytest.approx(
         np.mean([[effects[size][seed] for seed in range(7)] for size in effects], axis=1)
         @ [0.7, 0.4, 0.1, -0.2],  # least squares at the first of four sizes
         abs=1e-8,
@@ -65,7 +65,7 @@ def test_trends_of_a_task_are_corrected_together():
         for n, (name, slope) in enumerate([("a", 0.01), ("b", 0.003), ("c", 0.0)])
     }
     alone = {name: measure_trend(effects, ANSWERS).p for name, effects in several.items()}
-    together = measure_trends(several, dict.fromkeys(several, ANSWERS))
+    together = measure_trends(several, ANSWERS)
     smallest, middle, largest = sorted(alone, key=alone.get)
     assert together[smallest].p == pytest.approx(3 * alone[smallest])
     assert together[middle].p == pytest.approx(max(2 * alone[middle], 3 * alone[smallest]))
@@ -90,6 +90,40 @@ def test_effect_that_stays():
     assert judge(effects_of([-0.3, -0.3, -0.3], spread=0.002)) == STEADY
     assert judge(effects_of([0, 0, 0], spread=0.0)) == STEADY
     assert judge(effects_of([-0.3, -0.3, -0.3], spread=0.1)) == UNTOLD
+
+
+def test_effect_that_vanishes_and_returns_is_not_steady():
+    assert judge(effects_of([-0.3, 0.0, -0.3])) == UNTOLD
+    assert judge(effects_of([-0.3, 0.0, 0.0, -0.3])) == UNTOLD
+
+
+def test_small_change_is_steady_although_its_slope_is_not_zero():
+    effects = effects_of([-0.2, -0.203, -0.206], spread=0.0005)
+    trend = measure_trend(effects, ANSWERS)
+    assert trend.high < 0
+    assert judge(effects) == STEADY
+
+
+def test_slope_through_zero_neither_grows_nor_shrinks():
+    """The slope differs from 0, and the mean effect does not: which end is larger is unknown."""
+    effects = effects_of([-0.05, 0.0, 0.05], spread=0.01)
+    assert measure_trend(effects, ANSWERS).low > 0
+    assert judge(effects) == UNTOLD
+
+
+def test_trends_are_corrected_for_looks():
+    effects = {"a": effects_of([0, 0.01, 0.02], spread=0.004)}
+    once = measure_trends(effects, ANSWERS)["a"]
+    thrice = measure_trends(effects, ANSWERS, looks=3)["a"]
+    assert thrice.p == pytest.approx(3 * once.p)
+    assert thrice.low < once.low and thrice.high > once.high
+
+
+def test_prediction_allows_for_a_curve():
+    """Four means on a curve, each without noise: the interval holds where the curve ends."""
+    effects = effects_of([-0.3, -0.08, -0.02, 0.0], spread=0.0001)
+    predicted = predict_effect(effects, 5, 5)
+    assert predicted.low <= 0 <= predicted.high
 
 
 def test_opposite_differences_flip():
@@ -141,7 +175,7 @@ def test_null_studies_seldom_grow():
                 }
                 for variant in range(4)
             }
-            trends = measure_trends(several, dict.fromkeys(several, ANSWERS))
+            trends = measure_trends(several, ANSWERS)
             false += any(
                 judge_trend(trend, [(UNDECIDED, 0.1)] * 4, MARGIN) in (GROWS, SHRINKS)
                 for trend in trends.values()

@@ -2,21 +2,29 @@
 
 The rule, stated before any ladder was trained:
 
-- An effect is the difference of a variant from the baseline of the same size, paired by seed.
+- An effect is the difference of a variant from the baseline of the same size, paired by seed. Only
+  seeds that all sizes have count.
 - Each seed has a line through its effects over the sizes (least squares). The mean of the slopes
   has an interval over seeds (Student's t), so noise may differ from size to size.
-- The slopes of all variants of a task are corrected together (Holm).
-- "flips": at two sizes the variant differs from the baseline, with opposite signs.
-- "grows": the slope differs from 0, and the line ends farther from 0 than it began.
-- "shrinks": the slope differs from 0, and the line ends nearer to 0.
-- "steady": from the first to the last size the line changes by less than the margin, with its whole
-  interval.
-- "cannot be told": none of these, or fewer than three sizes or three seeds.
+- The slopes of all variants of a task are corrected together (Holm), and for the looks of a study
+  that adds seeds where they are needed (Bonferroni). The other intervals have the same level.
 
-The prediction for another size extends each seed's line. Its interval has two parts: the spread of
-the extended lines over seeds, and the noise of the effect that will be measured there.
+The first of these that is true is the verdict:
+
+- "flips": at two sizes the variant differs from the baseline, with opposite signs.
+- "steady": between every two sizes the effect changes by less than the margin, with the whole
+  interval.
+- "grows": the slope differs from 0, and so does the mean effect over all sizes, with the same sign.
+- "shrinks": the same with opposite signs.
+- "cannot be told": always with fewer than three sizes or three seeds.
+
+The prediction for the next size continues the line. Its interval is the wider of two, so that it
+holds if either kind of error is large: one from the spread over seeds, and one from how far the
+mean effects lie from their line. The second assumes nothing of seeds, and has few degrees of
+freedom.
 """
 
+import itertools
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -26,6 +34,7 @@ import numpy as np
 from core.measure.intervals import (
     LEVEL,
     Interval,
+    Paired,
     clip_interval,
     correct_together,
     excludes_zero,
@@ -49,8 +58,9 @@ Effects = Mapping[int, Mapping[int, float]]  # size -> seed -> difference from t
 class Trend(NamedTuple):
     """Change of an effect per size: mean slope over n seeds, its interval, and p of the t-test.
 
-    first, last: mean line at the smallest and the largest size. sizes: number of steps between
-    them. NaN with too few sizes or seeds.
+    begin, end: mean line at the smallest and at the largest size. middle: interval of the mean
+    effect over all sizes. changes: interval that holds those of the change between any two sizes.
+    NaN with too few sizes or seeds.
     """
 
     slope: float
@@ -58,24 +68,29 @@ class Trend(NamedTuple):
     high: float
     p: float
     n: int
-    first: float
-    last: float
-    sizes: int
+    begin: float
+    end: float
+    middle: tuple[float, float]
+    changes: tuple[float, float]
 
 
-NO_TREND = Trend(math.nan, math.nan, math.nan, math.nan, 0, math.nan, math.nan, 0)
+UNKNOWN = (math.nan, math.nan)
+NO_TREND = Trend(math.nan, math.nan, math.nan, math.nan, 0, math.nan, math.nan, UNKNOWN, UNKNOWN)
 
 
-def measure_trends(effects: Mapping[Key, Effects], answers: Mapping[Key, int]) -> dict[Key, Trend]:
+def measure_trends(
+    effects: Mapping[Key, Effects], answers: int, looks: int = 1
+) -> dict[Key, Trend]:
     """Return the trend of every variant of a task, corrected together.
 
     Args:
         effects: Differences from the baseline, by variant.
-        answers: Number of test answers of the task, by variant: a difference of one answer is the
-            least noise that counts.
+        answers: Number of test answers of the task: a difference of one answer is the least noise
+            that counts.
+        looks: How often variants are compared, with more seeds each time.
     """
     return correct_together(
-        lambda key, level: measure_trend(effects[key], answers[key], level), effects
+        lambda key, level: measure_trend(effects[key], answers, level), effects, looks
     )
 
 
@@ -84,12 +99,33 @@ def measure_trend(effects: Effects, answers: int, level: float = LEVEL) -> Trend
     sizes, seeds, values = _align(effects)
     if len(sizes) < LEAST_SIZES or len(seeds) < LEAST_SEEDS:
         return NO_TREND
+
+    def compare(by_seed: np.ndarray, least_spread: float) -> Paired:
+        # Least squares add something in the last digits; 0 stays 0.
+        rounded = {seed: round(float(x), 9) + 0.0 for seed, x in zip(seeds, by_seed)}
+        zero = dict.fromkeys(seeds, 0.0)
+        return paired(rounded, zero, level=level, least_spread=least_spread)
+
     slopes, starts = np.polyfit(sizes, values, 1)
-    spread = 1 / answers / math.sqrt(sum((size - np.mean(sizes)) ** 2 for size in sizes))
-    by_seed = dict(zip(seeds, _without_rounding(slopes)))
-    gap = paired(by_seed, dict.fromkeys(seeds, 0.0), level=level, least_spread=spread)
-    first, last = (float(np.mean(starts + slopes * size)) for size in (sizes[0], sizes[-1]))
-    return Trend(gap.mean, gap.low, gap.high, gap.p, gap.n, first, last, sizes[-1] - sizes[0])
+    distance = math.sqrt(sum((size - np.mean(sizes)) ** 2 for size in sizes))
+    gap = compare(slopes, 1 / answers / distance)
+    middle = compare(values.mean(0), 1 / answers)
+    changes = [
+        compare(later - earlier, 1 / answers)
+        for earlier, later in itertools.combinations(values, 2)
+    ]
+    begin, end = (float(np.mean(starts + slopes * size)) for size in (sizes[0], sizes[-1]))
+    return Trend(
+        gap.mean,
+        gap.low,
+        gap.high,
+        gap.p,
+        gap.n,
+        begin,
+        end,
+        (middle.low, middle.high),
+        (min(change.low for change in changes), max(change.high for change in changes)),
+    )
 
 
 def judge_trend(trend: Trend, verdicts: Sequence[tuple[str, float]], margin: float) -> str:
@@ -98,15 +134,15 @@ def judge_trend(trend: Trend, verdicts: Sequence[tuple[str, float]], margin: flo
     Args:
         trend: Trend of the variant.
         verdicts: (verdict, mean difference) at each size.
-        margin: Change over all sizes that does not matter.
+        margin: Change between two sizes that does not matter.
     """
     signs = {math.copysign(1, mean) for verdict, mean in verdicts if verdict == DIFFERENCE}
-    if len(signs) == 2:
+    if trend.n and len(signs) == 2:
         return FLIPS
-    if excludes_zero(trend.low, trend.high):
-        return GROWS if abs(trend.last) > abs(trend.first) else SHRINKS
-    if -margin < trend.low * trend.sizes and trend.high * trend.sizes < margin:
+    if -margin < trend.changes[0] and trend.changes[1] < margin:
         return STEADY
+    if excludes_zero(trend.low, trend.high) and excludes_zero(*trend.middle):
+        return GROWS if (trend.low > 0) == (trend.middle[0] > 0) else SHRINKS
     return UNTOLD
 
 
@@ -126,9 +162,16 @@ def predict_effect(effects: Effects, size: int, n: int, level: float = LEVEL) ->
         return Interval(math.nan, math.nan, math.nan, len(seeds))
     slopes, starts = np.polyfit(sizes, values, 1)
     ahead = starts + slopes * size
+    # From seeds: the spread of their lines at the new size, and the noise of a measurement there.
     noise = float(np.mean(np.var(values, axis=1, ddof=1)))
-    error = math.sqrt(float(np.var(ahead, ddof=1)) / len(seeds) + noise / n)
-    reach = half_width(error, len(seeds), level)
+    by_seeds = math.sqrt(float(np.var(ahead, ddof=1)) / len(seeds) + noise / n)
+    # From sizes: how far the mean effects lie from their line (the usual interval of a regression).
+    mean_line = np.mean(starts) + np.mean(slopes) * np.array(sizes)
+    left = len(sizes) - 2
+    spread = math.sqrt(float(np.sum((values.mean(1) - mean_line) ** 2)) / left)
+    away = (size - np.mean(sizes)) ** 2 / np.sum((np.array(sizes) - np.mean(sizes)) ** 2)
+    by_sizes = spread * math.sqrt(1 + 1 / len(sizes) + float(away))
+    reach = max(half_width(by_seeds, len(seeds), level), half_width(by_sizes, left + 1, level))
     mean = float(np.clip(np.mean(ahead), *CHANGE))
     return Interval(mean, *clip_interval(mean - reach, mean + reach, CHANGE), len(seeds))
 
@@ -142,8 +185,3 @@ def _align(effects: Effects) -> tuple[list[int], list[int], np.ndarray]:
     seeds = sorted(set.intersection(*known)) if known else []
     values = np.array([[effects[size][seed] for seed in seeds] for size in sizes])
     return sizes, seeds, values
-
-
-def _without_rounding(slopes: np.ndarray) -> list[float]:
-    """Return slopes without what least squares add in the last digits, so that 0 is 0."""
-    return [round(float(slope), 9) + 0.0 for slope in slopes]

@@ -33,7 +33,7 @@ from core.measure.trends import (
 from core.model.variants import difference
 from core.settings.wording import count, number
 from core.study.database.store import Store
-from core.study.file import LOOKS, margin_of, parse, quote, read, without_rate
+from core.study.file import LOOKS, looks_of, margin_of, parse, quote, read, without_rate
 from core.study.imports import import_curves
 from core.study.plan import TRAINING, Run, Study
 from core.study.shipped import shipped_curves, study_of
@@ -46,11 +46,14 @@ from core.train.dial import DIAL, USUAL, model_size, name_at_size, split_size
 LADDER = (1, 2, 3, 4)  # sizes of a ladder; the fifth can be predicted
 VERDICTS = (FLIPS, GROWS, SHRINKS, STEADY, UNTOLD)
 RULE = (
-    "Each seed has a line through its effects over the sizes. The slopes are compared with 0 by a"
-    " t-test over seeds, corrected for all variants of the task (Holm). Grows, shrinks: the slope"
-    " differs from 0, and the line ends farther from 0 or nearer to it. Steady: from the first to"
-    " the last size the line changes by less than the margin, with its whole interval. Flips: the"
-    " variant differs at two sizes, with opposite signs."
+    "Each seed that all sizes have gives a line through its effects; the mean slope is tested over"
+    " seeds (t-test). The first that is true is the verdict. Flips: the variant differs at two"
+    " sizes, with opposite signs. Steady: between every two sizes the effect changes by less than"
+    " the margin, with the whole interval. Grows: the slope and the mean effect over all sizes"
+    " differ from 0, with the same sign. Shrinks: with opposite signs. p and intervals are"
+    " corrected for all variants of a task (Holm) and for looks. The prediction continues the line,"
+    " as if no ceiling came near. Larger models see fewer tokens per parameter here: what changes"
+    " with size may come from that."
 )
 
 
@@ -112,10 +115,10 @@ def write_ladder(plan: Plan) -> str:
         "base": {name: value for name, value in base.items() if name not in sized},
         "training": {name: value for name, value in training.items() if name not in sized},
     }
-    label = task.label(plan.training.task)
+    name = f"{task.label(plan.training.task)} at several sizes"
     lines = [
-        f"name = {quote(f'{label} at sizes 1 to 4')}",
-        f"question = {quote('Do these effects hold in larger models?')}",
+        f"name = {quote(name)}",
+        f"question = {quote('Do these effects hold at other sizes?')}",
         f"tasks = {quote([plan.training.task])}",
         f"seeds = {quote(LOOKS)}",
         f"sizes = {quote(LADDER)}",
@@ -225,7 +228,7 @@ def _build_task(
     first = next(iter(rungs.values()))[0].size
     training = runs[name_at_size(name, first), BASELINE].training
     answers = facts_of(training).answers
-    trends = measure_trends(effects, dict.fromkeys(effects, answers))
+    trends = measure_trends(effects, answers, max(1, len(looks_of(source))))
     margin = margin_of(source, name_at_size(name, first))
     ladders = []
     for variant, several in rungs.items():
@@ -259,7 +262,7 @@ def describe_ladder(ladder: Ladder) -> str:
         return f"{effects} A verdict needs {LEAST_SIZES} sizes that share {LEAST_SEEDS} seeds."
     digits = decimals_of([trend.slope, trend.low, trend.high])
     return (
-        f"{effects} Slope: {format_points(trend.slope, digits)} points per size (95 % CI"
+        f"{effects} Slope: {format_points(trend.slope, digits)} points per size (corrected 95 % CI"
         f" {format_points(trend.low, digits)} to {format_points(trend.high, digits)}, {trend.n}"
         " seeds)."
     )
@@ -273,7 +276,7 @@ def describe_sizes(ladders: Sequence[Ladder]) -> str:
     parameters = "; ".join(f"{rung.parameters:,}" for rung in ordered)
     tokens = "; ".join(number(rung.tokens, 2) for rung in ordered)
     return (
-        f"Sizes {sizes}: {parameters} parameters without a change, trained on {tokens} tokens per"
+        f"The baseline at sizes {sizes} has {parameters} parameters, and sees {tokens} tokens per"
         " parameter."
     )
 

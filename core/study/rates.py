@@ -17,7 +17,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from core.experiments.training.plan import BASELINE
-from core.experiments.training.sentences import decimals_of, format_points
+from core.experiments.training.results import facts_of
+from core.experiments.training.sentences import format_points
 from core.measure.intervals import Interval, Paired, interval, paired
 from core.measure.verdicts import CHANGE
 from core.settings.wording import fixed
@@ -25,18 +26,23 @@ from core.study.database.schema import ENDED
 from core.study.database.store import Store, StoredRun
 from core.study.file import read, search_of
 from core.study.imports import import_curves
-from core.study.plan import is_null
+from core.study.plan import is_null, read_settings
 from core.study.shipped import shipped_curves, study_of
 from core.study.tables import Name, find_source, group_by_rate
+from core.tasks import Task, task
+from core.train import Training
 from core.train.match import choose_rate, count_rates
 
+CEILING = 0.005  # share from the best accuracy possible within which a model is at the ceiling
 RULE = (
     "For each seed, the best rate of a model is that with the least training loss at the end. As"
-    " set: both models at the rate that the study sets. From the part: each at its best rate. From"
-    " the rate: what remains. Sensitivity: mean loss above that at the best rate, over all rates"
-    " tried, in nats. A loss counts at most as much as that of the first step (Wortsman et al.,"
-    " 2023). A model that never learns is hardly sensitive. Intervals are 95 % over seeds, each by"
-    " itself, not corrected for several variants."
+    " set: both models at the rate that the study sets. Best rates: each at its own; what is left"
+    " of the effect comes from the part. From the rate: as set minus best rates. It is positive"
+    " where the baseline gains more from its best rate. Sensitivity: mean loss above that at the"
+    " best rate, over all rates tried, in nats (the natural unit of cross-entropy). A loss counts"
+    " at most as much as that of the first step (Wortsman et al., 2023). At the edge: the lowest or"
+    " highest rate tried, so a better one may lie beyond. A model that never learns is hardly"
+    " sensitive. Intervals are 95 % over seeds, each by itself, not corrected for several variants."
 )
 
 
@@ -44,8 +50,10 @@ RULE = (
 class RateLine:
     """Effect of a variant on a task, split into rate and part; differences are shares.
 
-    best, best_base: rates chosen and on how many seeds ("0.003 on 4"). rates: that were tried.
-    sensitivity: of the variant and of the baseline, in nats; more: their paired difference.
+    as_set: both models at the rate of the study. part: each at its best rate. rate: as_set − part.
+    accuracies: of the variant as set and at its best rates, then of the baseline. best, best_base:
+    rates chosen and on how many seeds ("0.003 on 4"). rates: that were tried. sensitivity: in nats;
+    more: paired difference from the baseline's. notes: warnings in words.
     """
 
     task: str
@@ -53,12 +61,14 @@ class RateLine:
     as_set: Paired
     part: Paired
     rate: Paired
+    accuracies: tuple[float, float, float, float]
     best: str
     best_base: str
     rates: tuple[float, ...]
     sensitivity: Interval
     base_sensitivity: Interval
     more: Paired
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,30 +99,62 @@ def measure_rates(store: Store, study: int) -> list[RateLine]:
     if search_of(find_source(store, study)) == "none":
         return []
     models = _read_models(store, study)
+    specs = store.specs(study)
     lines = []
     for (task_name, variant), model in models.items():
         base = models.get((task_name, BASELINE))
         if variant == BASELINE or is_null(variant) or base is None:
             continue
-        as_set = _differences(model.as_set, base.as_set)
-        part = _differences(model.tuned, base.tuned)
-        zero = dict.fromkeys(as_set, 0.0)
-        lines.append(
-            RateLine(
-                task_name,
-                variant,
-                paired(as_set, zero, CHANGE),
-                paired(part, zero, CHANGE),
-                paired(as_set, part, (-2.0, 2.0)),
-                count_rates(model.best),
-                count_rates(base.best),
-                model.rates,
-                interval(model.sensitivity.values(), (0.0, math.inf)),
-                interval(base.sensitivity.values(), (0.0, math.inf)),
-                paired(model.sensitivity, base.sensitivity),
-            )
-        )
+        _, training = read_settings(specs[task_name, variant])
+        lines.append(_compare(task_name, variant, model, base, training))
     return lines
+
+
+def _compare(
+    task_name: str, variant: str, model: _Model, base: _Model, training: Training
+) -> RateLine:
+    """Return the line of a variant, on the seeds that all four of its numbers have."""
+    least = 1 / facts_of(training).answers
+    as_set = _differences(model.as_set, base.as_set)
+    part = _differences(model.tuned, base.tuned)
+    seeds = [seed for seed in as_set if not math.isnan(as_set[seed] - part.get(seed, math.nan))]
+    from_rate = {seed: as_set[seed] - part[seed] for seed in seeds}
+    zero = dict.fromkeys(seeds, 0.0)
+    parts = (model.as_set, model.tuned, base.as_set, base.tuned)
+    set_model, tuned_model, set_base, tuned_base = (
+        interval([values[seed] for seed in seeds]).mean for values in parts
+    )
+    return RateLine(
+        task_name,
+        variant,
+        paired({seed: as_set[seed] for seed in seeds}, zero, CHANGE, least_spread=least),
+        paired({seed: part[seed] for seed in seeds}, zero, CHANGE, least_spread=least),
+        paired(from_rate, zero, (-2.0, 2.0), least_spread=least),
+        (set_model, tuned_model, set_base, tuned_base),
+        count_rates(model.best),
+        count_rates(base.best),
+        model.rates,
+        interval(model.sensitivity.values(), (0.0, math.inf)),
+        interval(base.sensitivity.values(), (0.0, math.inf)),
+        paired(model.sensitivity, base.sensitivity),
+        tuple(_list_warnings(model, base, tuned_model, tuned_base, task[training.task])),
+    )
+
+
+def _list_warnings(
+    model: _Model, base: _Model, accuracy: float, base_accuracy: float, learnt: Task
+) -> list[str]:
+    """List what limits a comparison at the best rates, in words: ceiling, edge, nothing learnt."""
+    warnings = []
+    if min(accuracy, base_accuracy) >= learnt.best - CEILING:
+        warnings.append("both at the ceiling")
+    edges = {model.rates[0], model.rates[-1], base.rates[0], base.rates[-1]}
+    often = [max(set(rates), key=rates.count) for rates in (model.best, base.best) if rates]
+    if set(often) & edges:
+        warnings.append("best rate at the edge")
+    if accuracy < learnt.learnt_from:
+        warnings.append("variant does not learn")
+    return warnings
 
 
 def _differences(values: Mapping[int, float], base: Mapping[int, float]) -> dict[int, float]:
@@ -147,10 +189,10 @@ def _measure_sensitivity(
 ) -> float:
     """Return the mean loss of one seed above that at its best rate, at most the first step's.
 
-    NaN if no run of this seed has a loss.
+    NaN if no run of this seed has a loss, or a diverged one has no first step.
     """
-    capped = [min(loss, first.get(grid[rate].id, math.nan)) for rate, loss in losses.items()]
-    return sum(capped) / len(capped) - min(capped) if capped else math.nan
+    capped = [min(loss, first.get(grid[rate].id, math.inf)) for rate, loss in losses.items()]
+    return sum(capped) / len(capped) - min(capped) if max(capped) < math.inf else math.nan
 
 
 def _read_first_losses(store: Store, study: int) -> dict[int, float]:
@@ -162,26 +204,30 @@ def _read_first_losses(store: Store, study: int) -> dict[int, float]:
 
 
 def describe_split(line: RateLine) -> str:
-    """Describe how an effect splits: "−12.0 points as set: −10.0 from the rate, −2.0 …"."""
-    fine = decimals_of([line.as_set.mean, line.rate.mean, line.part.mean])
-    points = [format_points(gap.mean, fine) for gap in (line.as_set, line.rate, line.part)]
+    """Describe how an effect splits: "−12.0 points as set, −2.0 at the best rates. …"."""
+    values = [format_points(gap.mean, 1) for gap in (line.as_set, line.part, line.rate)]
+    low, high = format_points(line.rate.low, 1), format_points(line.rate.high, 1)
     return (
-        f"{points[0]} points as set: {points[1]} from the rate, {points[2]} from the part (95 % CI"
-        f" {format_points(line.part.low, fine)} to {format_points(line.part.high, fine)})."
+        f"{values[0]} points as set, {values[1]} at the best rates of both; {values[2]} come from"
+        f" the rate (95 % CI {low} to {high})."
     )
 
 
 def format_split(gap: Paired) -> str:
-    """Format an effect in points with its interval: "−12.0 (−14.1 to −9.9)"."""
-    fine = decimals_of([gap.mean])
-    low, high = format_points(gap.low, fine), format_points(gap.high, fine)
-    return f"{format_points(gap.mean, fine)} ({low} to {high})"
+    """Format an effect in points with its interval: "−12.0 (−14.1 to −9.9)".
+
+    Where all seeds give 0 to the last answer there is no noise to give an interval.
+    """
+    if gap.mean == gap.reach == 0:
+        return "same on every seed"
+    mean, low, high = (format_points(value, 1) for value in gap[:3])
+    return f"{mean} ({low} to {high})"
 
 
 def describe_range(lines: Sequence[RateLine]) -> str:
-    """Describe the rates over which sensitivities are means: "Rates from 0.001 to 0.009."."""
+    """List the rates over which sensitivities are means: "Rates tried: 0.001, 0.003, 0.009."."""
     rates = sorted({rate for line in lines for rate in line.rates})
-    return f"Rates from {rates[0]:g} to {rates[-1]:g}." if rates else ""
+    return f"Rates tried: {', '.join(f'{rate:g}' for rate in rates)}." if rates else ""
 
 
 def format_interval(gap: Interval | Paired, decimals: int = 3) -> str:
@@ -207,10 +253,15 @@ def rate_table(lines: Sequence[RateLine]) -> pd.DataFrame:
             row |= {name: gap.mean, f"{name}_low": gap.low, f"{name}_high": gap.high}
         row |= {
             "seeds": line.part.n,
+            "accuracy_as_set": line.accuracies[0],
+            "accuracy_best": line.accuracies[1],
+            "baseline_as_set": line.accuracies[2],
+            "baseline_best": line.accuracies[3],
             "best_rate": line.best,
             "baseline_best_rate": line.best_base,
             "lowest_rate": line.rates[0],
             "highest_rate": line.rates[-1],
+            "notes": "; ".join(line.notes),
         }
         rows.append(row)
     return pd.DataFrame(rows)

@@ -1,8 +1,8 @@
 """Sizes of the dial: width, layers, heads and training steps follow from one number.
 
 Size n has n layers of width 32 n and 2 n heads of width 16, and trains for n / 2 times the usual
-steps of its task. So size 2 is the usual model, and the weights of the blocks grow as n³. nanochat
-sets its sizes in this way, from the number of layers alone
+steps of its task. So the weights of the blocks grow as n³. nanochat sets its sizes in this way,
+from the number of layers alone
 (https://github.com/karpathy/nanochat).
 """
 

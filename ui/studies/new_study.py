@@ -8,6 +8,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.measure.trends import LEAST_SIZES
 from core.model.variants import decode, name_of
 from core.study.database.connection import StoreError
 from core.study.file import (
@@ -21,6 +22,7 @@ from core.study.file import (
     Ticks,
     read_ticks,
 )
+from core.study.ladder import read_sizes
 from core.study.looks import enrol_needed
 from core.study.plan import (
     NOTHING,
@@ -206,6 +208,9 @@ def _draw_dialog(store):
         doubts.append(
             "Only the baseline would be trained. Select an ablation, a setting or an axis."
         )
+    sizes = read_sizes(text)
+    if 0 < len(sizes) < LEAST_SIZES:
+        doubts.append(f"A verdict on sizes needs {LEAST_SIZES} sizes or more.")
     with suppress(StudyError):
         first = server.parse_study(begun)
         compared = [{variant for _, variant in _cells(plan)} for plan in (study, first)]

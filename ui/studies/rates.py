@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
+from core.experiments.training.sentences import format_points
 from core.figures.charts.rates import AS_SET, TUNED, effect_by_rate
 from core.settings.wording import count
 from core.study.picture import shown_name
@@ -60,11 +61,9 @@ def rates(context: StudyContext):
     largest = max(measured, key=lambda line: abs(line.rate.mean), default=None)
     sentence = "No variant has been trained at all rates yet."
     if largest:
-        of_all = f", of {count(len(measured), 'variant')}" if len(measured) > 1 else ""
-        sentence = (
-            f"The rate matters most for {shown_name(largest.variant)}{of_all}."
-            f" {describe_split(largest)}"
-        )
+        first = "Largest share of the rate" if len(measured) > 1 else "Share of the rate"
+        of_all = f" of {count(len(measured), 'variant')}" if len(measured) > 1 else ""
+        sentence = f"{first}{of_all}: {shown_name(largest.variant)}. {describe_split(largest)}"
     figure(f"Effect as set and at the best learning rates, {chosen}", sentence)
     chart(
         effect_by_rate(),
@@ -78,12 +77,15 @@ def rates(context: StudyContext):
             {
                 "variant": [shown_name(line.variant) for line in lines],
                 "as set": [format_split(line.as_set) for line in lines],
+                "best rates": [format_split(line.part) for line in lines],
                 "from the rate": [format_split(line.rate) for line in lines],
-                "from the part": [format_split(line.part) for line in lines],
-                "best rates": [line.best for line in lines],
-                "best rates, baseline": [line.best_base for line in lines],
+                "notes": ["; ".join(line.notes) for line in lines],
+                "accuracy, %": [_format_accuracies(line.accuracies[:2]) for line in lines],
+                "baseline, %": [_format_accuracies(line.accuracies[2:]) for line in lines],
+                "rates chosen": [line.best for line in lines],
+                "rates chosen, baseline": [line.best_base for line in lines],
                 "sensitivity": [format_interval(line.sensitivity) for line in lines],
-                "sensitivity, baseline": [format_interval(line.base_sensitivity) for line in lines],
+                "minus baseline": [format_interval(line.more) for line in lines],
             }
         ),
         "Effects in points, rates and sensitivity in nats, with 95 % CI.",
@@ -91,6 +93,11 @@ def rates(context: StudyContext):
         width="stretch",
     )
     st.caption(f"{describe_range(lines)} {RULE}", help=explain_terms(RULE))
+
+
+def _format_accuracies(pair: Sequence[float]) -> str:
+    """Format accuracies as set and at the best rates, shares, in per cent: "5.9 → 100.0"."""
+    return " → ".join(format_points(share, 1) for share in pair)
 
 
 def _find_lines(context: StudyContext) -> list[RateLine]:

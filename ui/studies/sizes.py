@@ -33,9 +33,9 @@ WITHOUT = (
     " *New study* and choose sizes."
 )
 READING = (
-    "Point: mean effect with its 95 % CI. Small dots: seeds. Line: mean of the seeds' lines. Open"
-    " point: prediction for the next size, with its 95 % prediction interval. Sizes set width,"
-    " layers, heads and steps together."
+    "Point: mean effect with its corrected 95 % CI. Small dots: seeds. Line: mean of the seeds'"
+    " lines. Open point: prediction for the next size, with its 95 % prediction interval. Sizes set"
+    " width, layers, heads and steps together."
 )
 
 
@@ -66,11 +66,13 @@ def sizes(context: StudyContext):
         for column, ladder in zip(st.columns(COLUMNS), shown[start : start + COLUMNS]):
             with column:
                 _draw_ladder(ladder, low, high)
-    st.caption(f"{READING} {describe_sizes(shown)} {RULE}", help=explain_terms(RULE))
+    st.caption(f"{READING} {describe_sizes(shown)}")
+    with st.expander("Rule of the verdicts"):
+        st.markdown(RULE, help=explain_terms(RULE))
     with st.expander("Table view"):
         numbers = ladder_table(shown)
         table(
-            numbers.assign(variant=numbers.variant.map(shown_name)),
+            _in_points(numbers),
             "Effect of each variant at each size.",
             exported=numbers,
             width="stretch",
@@ -85,6 +87,26 @@ def _find_ladders(context: StudyContext) -> list[Ladder]:
     store = context.store
     stamp = store.stamp(context.number)
     return server.ladders(store, str(store.url), context.number, stamp, context.source)
+
+
+def _in_points(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a ladder's table that are shown, in points."""
+    shown = pd.DataFrame(
+        {
+            "variant": numbers.variant.map(shown_name),
+            "size": numbers["size"],
+            "effect": 100 * numbers.difference,
+            "low": 100 * numbers.difference_low,
+            "high": 100 * numbers.difference_high,
+            "seeds": numbers.seeds.where(numbers.verdict != "predicted"),
+            "at this size": numbers.verdict,
+            "over sizes": numbers.trend,
+            "slope": 100 * numbers.slope,
+            "slope low": 100 * numbers.slope_low,
+            "slope high": 100 * numbers.slope_high,
+        }
+    )
+    return shown.round(2)
 
 
 def _find_scale(ladders: Sequence[Ladder]) -> tuple[float, float]:
@@ -128,7 +150,7 @@ def _chart_rows(ladder: Ladder) -> pd.DataFrame:
             for seed, value in rung.by_seed.items()
         ]
     if ladder.trend.n:
-        ends = {ladder.rungs[0].size: ladder.trend.first, ladder.rungs[-1].size: ladder.trend.last}
+        ends = {ladder.rungs[0].size: ladder.trend.begin, ladder.rungs[-1].size: ladder.trend.end}
         rows += [{"size": size, "kind": LINE, "value": value} for size, value in ends.items()]
     if ladder.predicted:
         mean = ladder.predicted._asdict()

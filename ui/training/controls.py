@@ -261,8 +261,9 @@ def _draw_sizes_button(planned: Plan):
         icon=":material/stairs:",
         type="tertiary",
         help=(
-            "Do these effects hold in larger models? Opens a new study that trains the same models"
-            " at four sizes, each at its best learning rate."
+            "Do these effects hold in larger models? Drafts a study with the same variants at sizes"
+            " 1 to 4, which set width, layers, heads and steps. Each model gets its best learning"
+            " rate."
         ),
     )
     if pressed:

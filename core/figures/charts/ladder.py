@@ -41,7 +41,7 @@ def effect_by_size(low: float, high: float, sizes: tuple[int, ...]) -> AltairCha
     )
     line = (
         BASE.transform_filter(alt.datum.kind == LINE)
-        .mark_line(color=BASELINE, strokeWidth=1, opacity=0.6, clip=True)
+        .mark_line(color=BASELINE, strokeWidth=1.5, opacity=0.9, clip=True)
         .encode(x=x, y=y)
     )
     layers = [zero, line, seeds]

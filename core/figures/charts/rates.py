@@ -20,7 +20,12 @@ def effect_by_rate() -> AltairChart:
         sort=None,
         axis=alt.Axis(labelLimit=240, labelOverlap=False, grid=True),
     )
-    x = alt.X("value:Q", title="effect (points)", axis=number_axis(tickCount=6))
+    x = alt.X(
+        "value:Q",
+        title="effect (points)",
+        axis=number_axis(tickCount=6),
+        scale=alt.Scale(padding=8),
+    )
     side = alt.YOffset("how:N", sort=[AS_SET, TUNED])
     how = alt.Color(
         "how:N",
