@@ -28,8 +28,8 @@ from ui.pictures.claims import draw_claims
 
 RULE = (
     "Claims from the literature, tested on small models. Dot: mean over seeds; bar: 95 % CI"
-    " (simultaneous). If the whole bar is in the blue, pre-registered region, the claim replicates"
-    " here. Click a claim for details."
+    " (simultaneous). If the whole bar is in the blue region, which was fixed before the runs, the"
+    " claim replicates here. Click a claim for details."
 )
 RERUN = (
     "To reproduce all claims, run “make claims”. To reproduce this one from precomputed runs, run"
@@ -108,10 +108,10 @@ def evidence(context: ClaimsContext):
     )
     st.markdown(
         f"**Source:** {literal(claim_shown.paper)}.  \n**Setup:** {literal(claim_shown.here)}. "
-        f" \n**Measured:** {literal(claim_shown.number)}.  \n**Pre-registered rule:** the claim"
-        f" replicates if the whole interval is {rule}.  \n**Interval:** Student's t over seeds."
-        f" It is widened for {len(claim)} claims and {LOOKS} looks (Bonferroni at 95 %): claims"
-        " that were inconclusive got more seeds."
+        f" \n**Measured:** {literal(claim_shown.number)}.  \n**Rule, fixed before the runs:** the"
+        f" claim replicates if the whole interval is {rule}.  \n**Interval:** Student's t over"
+        f" seeds. It is widened for {len(claim)} claims and {LOOKS} looks (Bonferroni at 95 %):"
+        " claims that were inconclusive got more seeds."
     )
     page, params = experiment_link(claim_shown, values)
     st.page_link(

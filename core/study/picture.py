@@ -25,7 +25,7 @@ from core.figures.palette import BASELINE as MORE
 from core.figures.palette import VARIANTS
 from core.figures.svg import picture
 from core.measure.verdicts import DIFFERENCE, EQUIVALENT, MARGIN, UNDECIDED, find_verdict
-from core.settings.wording import count, fixed
+from core.settings.wording import count, fixed, number
 from core.study.summary import Line, select_variants
 from core.study.summary import lines as lines_of
 from core.study.training_link import format_address, read_query
@@ -40,6 +40,7 @@ LOW = 34
 LINE = 15
 LETTER = 7.6
 WIDEST_FLOOR = 0.25  # noise floor that fills the width of a cell
+CEILING = 0.005  # share below the best accuracy within which a model does a task perfectly
 PALE = 0.4  # of the colour, where a difference is not significant
 LETTERS = 12, 26  # of a task's name in one line, and of a variant's
 GROUP = 24  # height of the names of groups of columns
@@ -193,14 +194,27 @@ def describe_rates(rates: str) -> str:
 
 def count_verdicts(summary: pd.DataFrame) -> str:
     """Return a sentence on how many comparisons have each verdict, and margins in points."""
-    rows = list(select_variants(summary).itertuples())
+    rows = list(lines_of(select_variants(summary)))
     counts = Counter(verdict_of(row) for row in rows)
     margins = sorted({getattr(row, "margin", MARGIN) for row in rows})
     within = " or ".join(map(format_margin, margins))
     within += ", depending on the task" if len(margins) > 1 else ""
-    return (
+    words = (
         f"{count(len(rows), 'comparison')}: {counts[DIFFERENCE]} show a difference,"
         f" {counts[EQUIVALENT]} equivalence (within {within}), {counts[UNDECIDED]} are undecided."
+    )
+    bases = {line.task: line.accuracy for line in lines_of(summary) if line.variant == BASELINE}
+    at_ceiling = [
+        row
+        for row in rows
+        if verdict_of(row) == EQUIVALENT
+        and min(row.accuracy, bases.get(row.task, math.nan)) >= row.best - CEILING
+    ]
+    if not at_ceiling:
+        return words
+    return (
+        f"{words} Of the equivalent pairs {len(at_ceiling)} are at the ceiling: both models do the"
+        " task perfectly, and a harder one might tell them apart."
     )
 
 
@@ -287,7 +301,9 @@ def _describe_verdict(line: Line) -> str:
     # False for NaN, where the numbers of runs that learnt are compared.
     is_perhaps_small = min(abs(line.difference_low), abs(line.difference_high)) < margin
     if is_perhaps_small:
-        return f", differs, perhaps by less than {format_margin(margin)}"
+        is_inside = max(-line.difference_low, line.difference_high) < margin
+        perhaps = "but" if is_inside else "perhaps"
+        return f", differs, {perhaps} by less than {number(100 * margin, 2)} points"
     return ", differs"
 
 

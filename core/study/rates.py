@@ -26,6 +26,7 @@ from core.study.database.schema import ENDED
 from core.study.database.store import Store, StoredRun
 from core.study.file import read, search_of
 from core.study.imports import import_curves
+from core.study.picture import CEILING
 from core.study.plan import is_null, read_settings
 from core.study.shipped import shipped_curves, study_of
 from core.study.tables import Name, find_source, group_by_rate
@@ -33,7 +34,6 @@ from core.tasks import Task, task
 from core.train import Training
 from core.train.match import choose_rate, count_rates
 
-CEILING = 0.005  # share from the best accuracy possible within which a model is at the ceiling
 RULE = (
     "For each seed, the best rate of a model is that with the least training loss at the end. As"
     " set: both models at the rate that the study sets. Best rates: each at its own; what is left"

@@ -34,8 +34,9 @@ MEANS = "means"  # what is compared
 LEARNT = "learnt"
 
 CORRECTION = (
-    "p and intervals are corrected for all variants of a task (Holm): 5 % false differences per"
-    " task, not per study. Each interval has the level of its Holm step."
+    "p and intervals are corrected for all variants of a task (Holm). The chance of any false"
+    " difference is at most 5 % per task, not per study. Each interval has the level of its Holm"
+    " step, so it is wider than a 95 % CI by itself."
 )
 LEAST = f"A verdict needs {LEAST_SEEDS} seeds."
 

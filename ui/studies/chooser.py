@@ -176,7 +176,7 @@ def built_in_names() -> list[str]:
 
 
 def open_built_in(name: str, look: StudyLook) -> StudyContext | None:
-    """Open a built-in study by its name in links; draw a warning and return None if it fails.
+    """Open a built-in study by its name in links, draw its question; None and a warning if not.
 
     It fails where a file is missing or damaged.
     """
@@ -194,6 +194,7 @@ def open_built_in(name: str, look: StudyLook) -> StudyContext | None:
             icon=":material/info:",
         )
         return None
+    st.markdown(literal(study.question))
     return StudyContext(None, 0, name, study.question, study.source, summary, (), look)
 
 

@@ -311,18 +311,19 @@ def source(context: StudyContext):
 
 
 READING = (
-    "Numbers are the difference from the baseline in percentage points, with its 95 % CI. “=”:"
-    " equivalent within the margin. Faded: undecided."
+    "Numbers are the difference from the baseline in percentage points, with its 95 % CI, corrected"
+    " for the other variants. “=”: equivalent within the margin. Faded: undecided."
 )
 FLOOR = (
     " Bar at the foot of a cell: noise floor, from the baseline with other seeds or rewritten."
     " 25 points fill the cell."
 )
 TESTS = (
-    "Paired t-tests over seeds. p and intervals are Holm-corrected per task: 5 % false differences"
-    " per task, not per study, over all looks of a study that has several. An interval excludes 0"
-    " exactly where p < 0.05; the intervals of a task are not simultaneous. Where only some runs"
-    " learnt a task, cells say how many did, and these counts are compared with the baseline's"
+    "Paired t-tests over seeds. p and intervals are Holm-corrected per task. The chance of any"
+    " false difference is at most 5 % per task, not per study, over all looks. An interval excludes"
+    " 0 exactly where p < 0.05; the intervals of a task are not simultaneous. A run has learnt a"
+    " task from halfway between chance and the best possible accuracy. Where only some runs learnt"
+    " a task, cells say how many did, and these counts are compared with the baseline's"
     " (Boschloo's exact test). Equivalence assumes that other runs scatter as these did: few runs"
     " do not exclude rare failures. Equivalent models may still learn at different speeds, which"
     " the curves show."
