@@ -179,9 +179,9 @@ def predict_effect(effects: Effects, size: int, n: int, level: float = LEVEL) ->
 def _align(effects: Effects) -> tuple[list[int], list[int], np.ndarray]:
     """Return the sizes, the seeds that all sizes have, and their effects (size × seed)."""
     sizes = sorted(size for size, by_seed in effects.items() if by_seed)
-    known = [
+    seeds_of_sizes = [
         {seed for seed, value in effects[size].items() if not math.isnan(value)} for size in sizes
     ]
-    seeds = sorted(set.intersection(*known)) if known else []
+    seeds = sorted(set.intersection(*seeds_of_sizes)) if seeds_of_sizes else []
     values = np.array([[effects[size][seed] for seed in seeds] for size in sizes])
     return sizes, seeds, values

@@ -73,7 +73,7 @@ class RateLine:
 
 @dataclass(frozen=True)
 class _Model:
-    """What each seed of a model has: accuracy at the set and at the best rate, sensitivity."""
+    """Accuracy of a model at the set and at the best rate, and its sensitivity, by seed."""
 
     as_set: dict[int, float]
     tuned: dict[int, float]
@@ -148,13 +148,17 @@ def _list_warnings(
     warnings = []
     if min(accuracy, base_accuracy) >= learnt.best - CEILING:
         warnings.append("both at the ceiling")
-    edges = {model.rates[0], model.rates[-1], base.rates[0], base.rates[-1]}
-    often = [max(set(rates), key=rates.count) for rates in (model.best, base.best) if rates]
-    if set(often) & edges:
+    if _is_at_edge(model) or _is_at_edge(base):
         warnings.append("best rate at the edge")
     if accuracy < learnt.learnt_from:
         warnings.append("variant does not learn")
     return warnings
+
+
+def _is_at_edge(model: _Model) -> bool:
+    """Return whether the rate that most seeds choose is the lowest or highest tried."""
+    most_chosen = max(set(model.best), key=model.best.count)
+    return most_chosen in (model.rates[0], model.rates[-1])
 
 
 def _differences(values: Mapping[int, float], base: Mapping[int, float]) -> dict[int, float]:
