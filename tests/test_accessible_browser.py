@@ -19,6 +19,7 @@ PLACES = (
         "/",
         "/Training",
         "/Studies",
+        "/Studies?study=own+learning+rates+(ships+with+the+lab)&shown=rates",
         "/Claims",
         "/Claims?shown=evidence",
         "/Class",

@@ -148,7 +148,8 @@ OVERLAP = """() => {
 def test_matrix_has_no_overlaps_and_escapes_names(opened, width):
     """A pop-up from a name would fail in open_page."""
     page = opened("?study=first", width=width)
-    for name in views:
+    # A study at one size and one learning rate has no tabs for them.
+    for name in [name for name in views if name not in ("sizes", "rates")]:
         page.get_by_role("radio", name=views.label(name), exact=True).click()
         settle(page)
         expect(page.locator("[data-testid=stException], [data-testid=stAlert]")).to_have_count(0)

@@ -33,7 +33,7 @@ def effect_by_size(low: float, high: float, sizes: tuple[int, ...]) -> AltairCha
         alt.Tooltip("low:Q", title="95 % CI low", format=".1f"),
         alt.Tooltip("high:Q", title="95 % CI high", format=".1f"),
     ]
-    zero = BASE.mark_rule(color=NEUTRAL, opacity=0.6).encode(y=alt.datum(0))
+    zero = BASE.mark_rule(color=NEUTRAL, opacity=0.6, aria=False).encode(y=alt.datum(0))
     seeds = (
         BASE.transform_filter(alt.datum.kind == SEED)
         .mark_point(filled=True, size=14, opacity=0.45, color=NEUTRAL, xOffset=9, clip=True)

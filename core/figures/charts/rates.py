@@ -44,7 +44,7 @@ def effect_by_rate() -> AltairChart:
         "seeds:Q",
         alt.Tooltip("best:N", title="rates chosen"),
     ]
-    zero = BASE.mark_rule(color=NEUTRAL, opacity=0.6).encode(x=alt.datum(0))
+    zero = BASE.mark_rule(color=NEUTRAL, opacity=0.6, aria=False).encode(x=alt.datum(0))
     spans = BASE.mark_rule(strokeWidth=2).encode(
         y=y, yOffset=side, x=alt.X("low:Q", title="effect (points)"), x2="high:Q", color=how
     )
