@@ -130,7 +130,8 @@ def test_ladders_have_the_numbers_of_their_runs(ladders):
 def test_sentences_follow_from_the_intervals(ladders):
     by_name = {ladder.variant: ladder for ladder in ladders[:3]}
     norm = by_name["− norm"]
-    first, last = norm.rungs[0].mean, norm.rungs[-1].mean
+    first = norm.rungs[0].mean
+    last = norm.rungs[-1].mean
     assert describe_ladder(norm).startswith(
         f"−{-100 * first:.1f} points at size 1, −{-100 * last:.1f} at size 3. Slope: −"
     )

@@ -52,9 +52,11 @@ def test_effects_are_those_of_plain_loops(lines):
         (task, variant) for task in ("copy", "reverse") for variant in ("− norm", "1 head")
     ]
     for line in lines:
-        several, base = rates_of(line.task, line.variant), rates_of(line.task, "baseline")
+        several = rates_of(line.task, line.variant)
+        base = rates_of(line.task, "baseline")
         set_rate = sorted(base[0])[1]
-        as_set, tuned = [], []
+        as_set = []
+        tuned = []
         for seed in range(4):
             best = [
                 min(
@@ -87,7 +89,7 @@ def test_sensitivity_is_the_mean_loss_above_the_best(lines):
         assert line.sensitivity.low >= 0 and line.sensitivity.n == 4
 
 
-def test_diverged_run_counts_as_the_loss_of_the_first_step(store):  # noqa: F811
+def test_diverged_run_has_the_loss_of_its_first_step(store):  # noqa: F811
     def diverges(run):
         return math.nan if run.training.learning_rate > 0.004 else score(run)
 
@@ -135,7 +137,7 @@ def test_words_follow_from_the_numbers(lines):
 
 
 def test_cost_of_post_norm_in_a_deep_model_is_the_rate():
-    """In twelve layers without warm-up, post-norm loses all as set, and nothing at its own rate."""
+    """Without warm-up, post-norm in twelve layers fails as set, and learns at its own rate."""
     line = next(
         line
         for line in shipped_rates("own_learning_rates")
@@ -143,7 +145,7 @@ def test_cost_of_post_norm_in_a_deep_model_is_the_rate():
     )
     assert line.as_set.high < -0.9 and line.rate.high < -0.9
     assert abs(line.part.mean) < 0.02
-    assert line.sensitivity.low > line.base_sensitivity.high and line.more.low > 0
+    assert line.sensitivity.low > line.base_sensitivity.high and line.sensitivity_change.low > 0
     assert line.notes == ("both at the ceiling", "best rate at the edge")
     assert format_split(line.part) == "same on every seed"
 

@@ -97,7 +97,7 @@ def test_effect_that_vanishes_and_returns_is_not_steady():
     assert judge(effects_of([-0.3, 0.0, 0.0, -0.3])) == UNTOLD
 
 
-def test_small_change_is_steady_although_its_slope_is_not_zero():
+def test_small_change_is_steady():
     effects = effects_of([-0.2, -0.203, -0.206], spread=0.0005)
     trend = measure_trend(effects, ANSWERS)
     assert trend.high < 0

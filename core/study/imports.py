@@ -1,12 +1,34 @@
 """Curves of files as results in a store: to train only what is missing, or to summarise again."""
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 from core.study.conditions import CONDITIONS
 from core.study.curves import CurveFiles
 from core.study.database.store import Store
+from core.study.file import read
 from core.study.looks import enrol_needed
 from core.study.plan import Study
+from core.study.shipped import shipped_curves, study_of
+
+MEMORY = ":memory:"  # a store of this process, which ends with it
+
+
+@contextmanager
+def open_shipped(name: str) -> Iterator[tuple[Store, int]]:
+    """Yield a store in memory with a built-in study (key) and its results, and the study's id.
+
+    Raises:
+        StudyError: the files are not what they should be.
+        OSError: a file is missing or unreadable.
+    """
+    study = read(study_of(name))
+    with closing(Store(MEMORY)) as store:
+        import_curves(store, study, shipped_curves(name), certain=False)
+        study_id = store.find(study.name)
+        assert study_id is not None
+        yield store, study_id
 
 
 def import_curves(store: Store, study: Study, curves: CurveFiles, certain: bool = True) -> int:

@@ -6,7 +6,6 @@ hold in larger models? core/measure/trends.py states the rule of the verdict.
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,9 +33,9 @@ from core.model.variants import difference
 from core.settings.wording import count, number
 from core.study.database.store import Store
 from core.study.file import LOOKS, looks_of, margin_of, parse, quote, read, without_rate
-from core.study.imports import import_curves
+from core.study.imports import open_shipped
 from core.study.plan import TRAINING, Run, Study
-from core.study.shipped import shipped_curves, study_of
+from core.study.shipped import study_of
 from core.study.summary import lines, select_variants
 from core.study.tables import Name, list_seed_differences, summary_with_guards
 from core.tasks import task
@@ -100,7 +99,7 @@ def write_ladder(plan: Plan) -> str:
     """Write the text of a study that trains a plan's models at sizes 1 to 4 of the dial.
 
     Learning rates are searched at every size. The settings of the plan are kept, without width,
-    heads, layers and steps, which follow from the size.
+    heads, layers and steps, which follow from the size. An FFN width that was set stays.
     """
     first, *others = plan.arms
     variants = {
@@ -115,9 +114,9 @@ def write_ladder(plan: Plan) -> str:
         "base": {name: value for name, value in base.items() if name not in sized},
         "training": {name: value for name, value in training.items() if name not in sized},
     }
-    name = f"{task.label(plan.training.task)} at several sizes"
-    lines = [
-        f"name = {quote(name)}",
+    study_name = f"{task.label(plan.training.task)} at several sizes"
+    toml_lines = [
+        f"name = {quote(study_name)}",
         f"question = {quote('Do these effects hold at other sizes?')}",
         f"tasks = {quote([plan.training.task])}",
         f"seeds = {quote(LOOKS)}",
@@ -126,13 +125,13 @@ def write_ladder(plan: Plan) -> str:
     ]
     for name, values in tables.items():
         if values:
-            lines += ["", f"[{name}]", *_write_values(values)]
-    lines += ["", "[variants]"] if variants else []
-    lines += [
+            toml_lines += ["", f"[{name}]", *_write_values(values)]
+    toml_lines += ["", "[variants]"] if variants else []
+    toml_lines += [
         f"{quote(name)} = {{ {', '.join(_write_values(changes))} }}"
         for name, changes in variants.items()
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(toml_lines) + "\n"
 
 
 def _find_changes(training: Training, base: Training) -> dict[str, Any]:
@@ -168,14 +167,11 @@ def stored_ladders(store: Store, study: int, source: str) -> list[Ladder]:
 
 def shipped_ladders(name: str) -> list[Ladder]:
     """Return the ladders of a built-in study (key) from its curves; StudyError or OSError."""
-    study = read(study_of(name))
-    if not read_sizes(study.source):
+    source = read(study_of(name)).source
+    if not read_sizes(source):
         return []
-    with closing(Store(":memory:")) as store:
-        import_curves(store, study, shipped_curves(name), certain=False)
-        study_id = store.find(study.name)
-        assert study_id is not None
-        return stored_ladders(store, study_id, study.source)
+    with open_shipped(name) as (store, study_id):
+        return stored_ladders(store, study_id, source)
 
 
 def build_ladders(
@@ -251,7 +247,8 @@ def describe_verdict(ladder: Ladder) -> str:
 
 def describe_ladder(ladder: Ladder) -> str:
     """Describe a variant's effects at the first and last size, and its trend, in sentences."""
-    first, last = ladder.rungs[0], ladder.rungs[-1]
+    first = ladder.rungs[0]
+    last = ladder.rungs[-1]
     fine = decimals_of([first.mean, last.mean])
     effects = (
         f"{format_points(first.mean, fine)} points at size {first.size},"

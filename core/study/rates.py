@@ -11,7 +11,6 @@ https://arxiv.org/abs/2309.14322). It depends on the range of rates, which is st
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 import pandas as pd
@@ -25,10 +24,10 @@ from core.settings.wording import fixed
 from core.study.database.schema import ENDED
 from core.study.database.store import Store, StoredRun
 from core.study.file import read, search_of
-from core.study.imports import import_curves
+from core.study.imports import open_shipped
 from core.study.picture import CEILING
 from core.study.plan import is_null, read_settings
-from core.study.shipped import shipped_curves, study_of
+from core.study.shipped import study_of
 from core.study.tables import Name, find_source, group_by_rate
 from core.tasks import Task, task
 from core.train import Training
@@ -53,7 +52,7 @@ class RateLine:
     as_set: both models at the rate of the study. part: each at its best rate. rate: as_set − part.
     accuracies: of the variant as set and at its best rates, then of the baseline. best, best_base:
     rates chosen and on how many seeds ("0.003 on 4"). rates: that were tried. sensitivity: in nats;
-    more: paired difference from the baseline's. notes: warnings in words.
+    sensitivity_change: paired difference from the baseline's. notes: warnings in words.
     """
 
     task: str
@@ -67,7 +66,7 @@ class RateLine:
     rates: tuple[float, ...]
     sensitivity: Interval
     base_sensitivity: Interval
-    more: Paired
+    sensitivity_change: Paired
     notes: tuple[str, ...]
 
 
@@ -84,13 +83,9 @@ class _Model:
 
 def shipped_rates(name: str) -> list[RateLine]:
     """Return the lines of a built-in study (key) from its curves; StudyError or OSError."""
-    study = read(study_of(name))
-    if search_of(study.source) == "none":
+    if search_of(read(study_of(name)).source) == "none":
         return []
-    with closing(Store(":memory:")) as store:
-        import_curves(store, study, shipped_curves(name), certain=False)
-        study_id = store.find(study.name)
-        assert study_id is not None
+    with open_shipped(name) as (store, study_id):
         return measure_rates(store, study_id)
 
 
@@ -210,7 +205,8 @@ def _read_first_losses(store: Store, study: int) -> dict[int, float]:
 def describe_split(line: RateLine) -> str:
     """Describe how an effect splits: "−12.0 points as set, −2.0 at the best rates. …"."""
     values = [format_points(gap.mean, 1) for gap in (line.as_set, line.part, line.rate)]
-    low, high = format_points(line.rate.low, 1), format_points(line.rate.high, 1)
+    low = format_points(line.rate.low, 1)
+    high = format_points(line.rate.high, 1)
     return (
         f"{values[0]} points as set, {values[1]} at the best rates of both; {values[2]} come from"
         f" the rate (95 % CI {low} to {high})."
@@ -251,7 +247,7 @@ def rate_table(lines: Sequence[RateLine]) -> pd.DataFrame:
             "part": line.part,
             "sensitivity": line.sensitivity,
             "baseline_sensitivity": line.base_sensitivity,
-            "more_sensitive": line.more,
+            "more_sensitive": line.sensitivity_change,
         }
         for name, gap in named.items():
             row |= {name: gap.mean, f"{name}_low": gap.low, f"{name}_high": gap.high}

@@ -6,7 +6,6 @@ The pictures of all tasks have one scale around zero, in percentage points.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
@@ -32,10 +31,10 @@ from core.study.curves import Made
 from core.study.database.schema import ENDED
 from core.study.database.store import Store, progress_of
 from core.study.file import describe_guards, looks_of, margin_of, read
-from core.study.imports import import_curves
+from core.study.imports import open_shipped
 from core.study.picture import describe_cell, describe_rates, shown_name, verdict_of
 from core.study.plan import NULL_ARMS, StudyError
-from core.study.shipped import shipped_curves, study_of
+from core.study.shipped import study_of
 from core.study.summary import Line, select_variants
 from core.study.summary import lines as lines_of
 from core.study.tables import Name, list_seed_differences, made_of, summary_with_guards
@@ -48,7 +47,6 @@ from core.study.verdict import (
     find_provenance,
 )
 
-MEMORY = ":memory:"  # a store of this process, which ends with it
 VERSIONS = ("torch", "numpy", "python")
 TEMPLATES = open_templates(Path(__file__).parent / "templates")
 
@@ -121,12 +119,9 @@ def report_html(store: Store, study: int) -> str:
 
 def shipped_report(name: str) -> str:
     """Return the report of a built-in study (key) from its curves as HTML; StudyError, OSError."""
-    study = read(study_of(name))
-    with closing(Store(MEMORY)) as store:
-        import_curves(store, study, shipped_curves(name), certain=False)
-        study_id = store.find(study.name)
-        assert study_id is not None
-        return _render_report(store, study_id, find_provenance(name, study), f"studies/{name}.toml")
+    provenance = find_provenance(name, read(study_of(name)))
+    with open_shipped(name) as (store, study_id):
+        return _render_report(store, study_id, provenance, f"studies/{name}.toml")
 
 
 def _render_report(store: Store, study: int, provenance: Made, path: str = "") -> str:

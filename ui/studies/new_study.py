@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -47,9 +48,9 @@ from ui.studies import server
 def _draw_boxes(
     label: str,
     name: str,
-    chosen: Sequence,
-    offered: Sequence,
-    label_of: Callable,
+    chosen: Sequence[Any],
+    offered: Sequence[Any],
+    label_of: Callable[[Any], str],
     replace_entries: Callable,
     apply_change: Callable,
     help: str | None = None,

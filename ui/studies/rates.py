@@ -22,10 +22,10 @@ from core.study.rates import (
 )
 from core.study.shipped import study_of
 from ui.kit.page import chart, explain_terms, figure, literal, table
-from ui.kit.store import bind
 from ui.studies import server
 from ui.studies.chooser import NAMES
 from ui.studies.context import StudyContext, view
+from ui.studies.views import choose_task
 
 ROW = 44  # pixels of a variant in the chart
 FRAME = 90  # of axis and legend
@@ -51,11 +51,7 @@ def rates(context: StudyContext):
         st.caption(WITHOUT)
         return
     tasks = list(dict.fromkeys(line.task for line in every))
-    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
-    if len(tasks) > 1:
-        chosen = st.selectbox(
-            "Task", tasks, **bind("of_task", chosen), label_visibility="collapsed"
-        )
+    chosen = choose_task(context.look, tasks)
     lines = [line for line in every if line.task == chosen]
     measured = [line for line in lines if not math.isnan(line.rate.mean)]
     largest = max(measured, key=lambda line: abs(line.rate.mean), default=None)
@@ -85,7 +81,7 @@ def rates(context: StudyContext):
                 "rates chosen": [line.best for line in lines],
                 "rates chosen, baseline": [line.best_base for line in lines],
                 "sensitivity": [format_interval(line.sensitivity) for line in lines],
-                "minus baseline": [format_interval(line.more) for line in lines],
+                "minus baseline": [format_interval(line.sensitivity_change) for line in lines],
             }
         ),
         "Effects in points, rates and sensitivity in nats, with 95 % CI.",

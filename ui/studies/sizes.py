@@ -20,10 +20,10 @@ from core.study.picture import shown_name
 from core.study.plan import StudyError
 from core.study.shipped import study_of
 from ui.kit.page import FIT, explain_terms, figure, literal, table
-from ui.kit.store import bind
 from ui.studies import server
 from ui.studies.chooser import NAMES
 from ui.studies.context import StudyContext, view
+from ui.studies.views import choose_task
 
 COLUMNS = 3
 HEIGHT = 200  # pixels of a chart
@@ -55,12 +55,9 @@ def sizes(context: StudyContext):
         st.caption(WITHOUT)
         return
     tasks = list(dict.fromkeys(ladder.task for ladder in ladders))
-    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
-    name = chosen
-    if len(tasks) > 1:
-        name = st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
+    name = choose_task(context.look, tasks)
     shown = [ladder for ladder in ladders if ladder.task == name]
-    figure(f"Effect by size, {name}", f"{count_ladders(shown)}")
+    figure(f"Effect by size, {name}", count_ladders(shown))
     low, high = _find_scale(shown)
     for start in range(0, len(shown), COLUMNS):
         for column, ladder in zip(st.columns(COLUMNS), shown[start : start + COLUMNS]):
@@ -119,7 +116,8 @@ def _find_scale(ladders: Sequence[Ladder]) -> tuple[float, float]:
         if not math.isnan(end)
     ]
     ends += [100 * ladder.predicted.mean for ladder in ladders if ladder.predicted]
-    low, high = min([*ends, -STEP / 2]), max([*ends, STEP / 2])
+    low = min([*ends, -STEP / 2])
+    high = max([*ends, STEP / 2])
     return STEP * math.floor(low / STEP), STEP * math.ceil(high / STEP)
 
 

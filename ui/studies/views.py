@@ -49,6 +49,12 @@ def select_cells(table: pd.DataFrame, look: StudyLook) -> pd.DataFrame:
     return table[is_selected & (table.variant.isin(variants) | (not variants))]
 
 
+def choose_task(look: StudyLook, tasks: list[str]) -> str:
+    """Draw a menu of tasks bound to the link; return the chosen one, else the first."""
+    chosen = look.of_task if look.of_task in tasks else tasks[0]
+    return st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
+
+
 def choose_several(
     look: StudyLook,
     name: str,
@@ -112,11 +118,9 @@ def curves(context: StudyContext):
         st.caption(NOT_STORED)
         return
     summary = context.summary
-    tasks = list(dict.fromkeys(summary.task))
-    chosen = context.look.of_task if context.look.of_task in tasks else tasks[0]
     left, right = st.columns([1, 2])
     with left:
-        name = st.selectbox("Task", tasks, **bind("of_task", chosen), label_visibility="collapsed")
+        name = choose_task(context.look, list(dict.fromkeys(summary.task)))
     lines = summary[(summary.task == name) & (summary.variant != BASELINE)]
     with right:
         # Usually those that end lowest beside the baseline, which diverged first of all.

@@ -5,7 +5,10 @@ import altair as alt
 from core.figures.palette import BASELINE, NEUTRAL
 from core.figures.spec import BASE, AltairChart, as_vega_lite, number_axis
 
-MEASURED, PREDICTED, SEED, LINE = "measured", "predicted", "seed", "line"
+MEASURED = "measured"
+PREDICTED = "predicted"
+SEED = "seed"
+LINE = "line"
 
 
 @as_vega_lite
@@ -30,8 +33,8 @@ def effect_by_size(low: float, high: float, sizes: tuple[int, ...]) -> AltairCha
     tips = [
         "size:Q",
         alt.Tooltip("value:Q", title="effect (points)", format=".1f"),
-        alt.Tooltip("low:Q", title="95 % CI low", format=".1f"),
-        alt.Tooltip("high:Q", title="95 % CI high", format=".1f"),
+        alt.Tooltip("low:Q", title="interval, low", format=".1f"),
+        alt.Tooltip("high:Q", title="interval, high", format=".1f"),
     ]
     zero = BASE.mark_rule(color=NEUTRAL, opacity=0.6, aria=False).encode(y=alt.datum(0))
     seeds = (

@@ -5,7 +5,8 @@ import altair as alt
 from core.figures.palette import BASELINE, NEUTRAL, VARIANTS
 from core.figures.spec import BASE, AltairChart, as_vega_lite, number_axis
 
-AS_SET, TUNED = "rate as set", "best rate of each"
+AS_SET = "rate as set"
+TUNED = "best rate of each"
 
 
 @as_vega_lite
