@@ -74,7 +74,7 @@ def ladders(_store: Store, url: str, study_id: int, stamp: str, source: str) -> 
     return stored_ladders(_store, study_id, source)
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
+@st.cache_data(max_entries=20, show_spinner="Reading the curves of every seed …")
 def built_in_ladders(name: str, stamp: int) -> list[Ladder]:
     """Return a built-in study's ladders by its key, cached by `stamp` of its file."""
     return shipped_ladders(name)
@@ -86,7 +86,7 @@ def rates(_store: Store, url: str, study_id: int, stamp: str) -> list[RateLine]:
     return measure_rates(_store, study_id)
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
+@st.cache_data(max_entries=20, show_spinner="Reading the curves of every seed …")
 def built_in_rates(name: str, stamp: int) -> list[RateLine]:
     """Return the same of a built-in study by its key, cached by `stamp` of its file."""
     return shipped_rates(name)
