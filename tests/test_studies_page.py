@@ -31,7 +31,8 @@ from tests.test_page import fine, told
 from tests.verdict_documents import check_document
 from ui.studies import chooser, server
 from ui.studies import view as views
-from ui.studies.chooser import NAMES, _study_label
+from ui.studies.chooser import _study_label
+from ui.studies.context import NAMES
 from ui.studies.new_study import TEMPLATE
 
 PAGE = "pages/4_Studies.py"

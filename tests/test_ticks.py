@@ -14,7 +14,8 @@ from core.tasks import task
 from tests.pages import control, widget
 from tests.test_page import fine
 from tests.test_studies_page import area, dialog, good, opened, texts, url  # noqa: F401
-from ui.studies.chooser import NAMES, _study_label
+from ui.studies.chooser import _study_label
+from ui.studies.context import NAMES
 from ui.studies.new_study import TEMPLATE
 
 TICKS = some.builds(

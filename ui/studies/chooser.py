@@ -18,7 +18,7 @@ from core.study.database.store import Standing, Store, progress_of
 from core.study.file import read
 from core.study.plan import Study, StudyError, read_machine
 from core.study.report import report_html, shipped_report
-from core.study.shipped import name_in_links, shipped, study_of, table_of
+from core.study.shipped import shipped, study_of, table_of
 from core.study.summary import read_summary
 from core.study.tables import row_table
 from core.study.verdict import shipped_document, study_document, write_document
@@ -29,7 +29,7 @@ from ui.kit.page import literal
 from ui.kit.rights import REASON, may_write
 from ui.kit.store import bind, change, change_quietly, session
 from ui.studies import server
-from ui.studies.context import StudyContext, StudyLook
+from ui.studies.context import NAMES, StudyContext, StudyLook
 from ui.studies.new_study import draw_new_study, request_dialog
 
 WIDTH = 120  # pixels
@@ -156,9 +156,6 @@ def _delete(study_id: int):
     """Delete a study from the store, and select no other."""
     server.store().delete(study_id)
     change(study="")
-
-
-NAMES = {name_in_links(name): name for name in shipped}  # as they are offered
 
 
 def _study_label(name: str) -> str:
@@ -290,7 +287,7 @@ def study_files(context: StudyContext | None) -> dict[str, tuple[str, Callable[[
 def write_verdicts(context: StudyContext) -> bytes:
     """Return the verdicts of a study as the bytes of a JSON document."""
     if context.store is None:
-        document = shipped_document(NAMES[context.name])
+        document = shipped_document(context.key)
     else:
         document = study_document(context.store, context.number)
     return write_document(document).encode()
@@ -299,7 +296,7 @@ def write_verdicts(context: StudyContext) -> bytes:
 def write_report(context: StudyContext) -> bytes:
     """Return the report of a study as the bytes of an HTML page."""
     if context.store is None:
-        return shipped_report(NAMES[context.name]).encode()
+        return shipped_report(context.key).encode()
     return report_html(context.store, context.number).encode()
 
 

@@ -8,7 +8,9 @@ import pandas as pd
 from core.settings.menu import Menu
 from core.settings.setting import Settings, setting
 from core.study.database.store import Store
+from core.study.shipped import name_in_links, shipped, study_of
 
+NAMES = {name_in_links(key): key for key in shipped}  # of built-in studies, as they are offered
 view: Menu[Any] = Menu("Views of a study")
 NOT_STORED = (
     "The runs of this built-in study are not stored here. Click a matrix cell to see its curves in"
@@ -53,3 +55,15 @@ class StudyContext:
     summary: pd.DataFrame  # core.study.tables.summary_table
     others: tuple[str, ...]  # names of the other studies
     look: StudyLook
+
+    @property
+    def version(self) -> tuple[str, int, str]:
+        """What caches know the study by; it changes with the results."""
+        if self.store is None:
+            return self.name, 0, str(study_of(self.key).stat().st_mtime_ns)
+        return str(self.store.url), self.number, self.store.stamp(self.number)
+
+    @property
+    def key(self) -> str:
+        """Key of a built-in study."""
+        return NAMES[self.name]

@@ -20,10 +20,8 @@ from core.study.rates import (
     format_split,
     rate_table,
 )
-from core.study.shipped import study_of
 from ui.kit.page import chart, explain_terms, figure, literal, table
 from ui.studies import server
-from ui.studies.chooser import NAMES
 from ui.studies.context import StudyContext, view
 from ui.studies.views import choose_task
 
@@ -43,7 +41,7 @@ WITHOUT = (
 def rates(context: StudyContext):
     """Draw each variant's effect at the set and at the best rate of a task, and a table."""
     try:
-        every = _find_lines(context)
+        every = server.rates(context, *context.version)
     except StudyError as error:
         st.caption(literal(error.problems[0]))
         return
@@ -94,15 +92,6 @@ def rates(context: StudyContext):
 def _format_accuracies(pair: Sequence[float]) -> str:
     """Format accuracies as set and at the best rates, shares, in per cent: "5.9 → 100.0"."""
     return " → ".join(format_points(share, 1) for share in pair)
-
-
-def _find_lines(context: StudyContext) -> list[RateLine]:
-    """Return the lines of a stored or built-in study, cached; StudyError if unreadable."""
-    if context.store is None:
-        key = NAMES[context.name]
-        return server.built_in_rates(key, study_of(key).stat().st_mtime_ns)
-    store = context.store
-    return server.rates(store, str(store.url), context.number, store.stamp(context.number))
 
 
 def _chart_rows(lines: Sequence[RateLine]) -> pd.DataFrame:

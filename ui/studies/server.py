@@ -20,6 +20,9 @@ from core.study.tables import summary_with_guards
 from core.workers import cluster
 from core.workers.job import WorkerPool
 from ui.kit import jobs
+from ui.studies.context import StudyContext
+
+READING = "Reading the curves of every seed …"
 
 
 @make_once
@@ -68,28 +71,20 @@ def look(_store: Store, url: str, study_id: int, stamp: str) -> LookStanding | N
     return find_look(_store, study_id)
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
-def ladders(_store: Store, url: str, study_id: int, stamp: str, source: str) -> list[Ladder]:
-    """Return a stored study's ladders, cached by `stamp` of its results."""
-    return stored_ladders(_store, study_id, source)
+@st.cache_data(max_entries=20, show_spinner=READING)
+def ladders(_context: StudyContext, *version: str | int) -> list[Ladder]:
+    """Return a study's ladders, cached by its version; StudyError or OSError."""
+    if _context.store is None:
+        return shipped_ladders(_context.key)
+    return stored_ladders(_context.store, _context.number, _context.source)
 
 
-@st.cache_data(max_entries=20, show_spinner="Reading the curves of every seed …")
-def built_in_ladders(name: str, stamp: int) -> list[Ladder]:
-    """Return a built-in study's ladders by its key, cached by `stamp` of its file."""
-    return shipped_ladders(name)
-
-
-@st.cache_data(max_entries=20, show_spinner=False)
-def rates(_store: Store, url: str, study_id: int, stamp: str) -> list[RateLine]:
-    """Return how a stored study's effects split into rate and part, cached by `stamp`."""
-    return measure_rates(_store, study_id)
-
-
-@st.cache_data(max_entries=20, show_spinner="Reading the curves of every seed …")
-def built_in_rates(name: str, stamp: int) -> list[RateLine]:
-    """Return the same of a built-in study by its key, cached by `stamp` of its file."""
-    return shipped_rates(name)
+@st.cache_data(max_entries=20, show_spinner=READING)
+def rates(_context: StudyContext, *version: str | int) -> list[RateLine]:
+    """Return how a study's effects split into rate and part, cached by its version."""
+    if _context.store is None:
+        return shipped_rates(_context.key)
+    return measure_rates(_context.store, _context.number)
 
 
 def parse_study(text: str) -> Study:

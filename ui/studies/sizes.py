@@ -18,10 +18,8 @@ from core.study.ladder import (
 )
 from core.study.picture import shown_name
 from core.study.plan import StudyError
-from core.study.shipped import study_of
 from ui.kit.page import FIT, explain_terms, figure, literal, table
 from ui.studies import server
-from ui.studies.chooser import NAMES
 from ui.studies.context import StudyContext, view
 from ui.studies.views import choose_task
 
@@ -47,7 +45,7 @@ READING = (
 def sizes(context: StudyContext):
     """Draw each variant's effect at every size of a task, verdicts, and the same as a table."""
     try:
-        ladders = _find_ladders(context)
+        ladders = server.ladders(context, *context.version)
     except StudyError as error:
         st.caption(literal(error.problems[0]))
         return
@@ -74,16 +72,6 @@ def sizes(context: StudyContext):
             exported=numbers,
             width="stretch",
         )
-
-
-def _find_ladders(context: StudyContext) -> list[Ladder]:
-    """Return the ladders of a stored or built-in study, cached; StudyError if unreadable."""
-    if context.store is None:
-        key = NAMES[context.name]
-        return server.built_in_ladders(key, study_of(key).stat().st_mtime_ns)
-    store = context.store
-    stamp = store.stamp(context.number)
-    return server.ladders(store, str(store.url), context.number, stamp, context.source)
 
 
 def _in_points(numbers: pd.DataFrame) -> pd.DataFrame:
