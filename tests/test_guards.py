@@ -19,8 +19,8 @@ from core.settings.device import Machine
 from core.study.__main__ import main
 from core.study.database.schema import FAILED
 from core.study.database.store import Store
-from core.study.file import describe_guards, parse, read_ticks, without_rate
-from core.study.plan import StudyError, plan_arms
+from core.study.file import describe_guards, parse, read_ticks
+from core.study.plan import StudyError, plan_arms, without_rate
 from core.study.plan import TaskSetup as Setup
 from core.study.tables import searched_table, summary_with_guards
 from core.tasks import task

@@ -169,7 +169,7 @@ def test_expected_times_follow_the_pace_of_finished_runs(store):
     stored = store.stored(study)
     assert stored.pace == pytest.approx(3)
     alone = sum(run.expected for run in study.later)
-    assert f"{format_duration(3 * alone)} more on one core" in describe_plan(study, 1, stored)
+    assert f"{format_duration(3 * alone)} more on 1 worker" in describe_plan(study, 1, stored)
 
 
 def test_study_trains_more_seeds_only_where_it_is_undecided(store):

@@ -153,8 +153,11 @@ def test_cost_of_post_norm_in_a_deep_model_is_the_rate():
 def test_view_shows_rate_and_part(store):  # noqa: F811
     name = name_in_links("own_learning_rates")
     app = good(opened(study=name, shown="rates", of_task="reverse, 12 layers"))
-    assert "Largest share of the rate of 3 variants: post-norm." in texts(app)
+    assert "Most comes from the rate (of 3 variants): post-norm." in texts(app)
     assert "−94.1 points as set, 0.0 at the best rates of both" in texts(app)
+    assert "Limits: both at the ceiling, best rate at the edge." in texts(app)
+    app = good(opened(study=name, shown="rates", of_task="facts"))
+    assert "No variant learns this task at any rate" in texts(app)
     fill(store, parse(TEXT), score)
     app = good(opened(study="made up", shown="rates"))
     assert "trains every model at one learning rate" in texts(app)

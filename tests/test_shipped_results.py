@@ -17,11 +17,11 @@ import pytest
 from core.experiments.training.plan import BASELINE
 from core.study.curves import read_curves
 from core.study.database.store import Store
-from core.study.file import read, without_rate
+from core.study.file import read
 from core.study.imports import import_curves
 from core.study.looks import list_needed_runs
 from core.study.picture import STYLE, matrix_svg
-from core.study.plan import MODEL, NULL, NULL_ARMS, TRAINING, Run
+from core.study.plan import MODEL, NULL, NULL_ARMS, TRAINING, Run, without_rate
 from core.study.shipped import ALONE, curves_of, shipped, shipped_curves, study_of, table_of
 from core.study.summary import AS_SET, SEARCHED, beside_one_rate, is_sparse, read_summary
 from core.study.tables import look_at_tasks

@@ -597,12 +597,6 @@ def name_at(variant: str, rate: float) -> str:
     )
 
 
-def without_rate(name: str, rate: float) -> str:
-    """Return the variant's name in a name from name_at(), or BASELINE; others as they are."""
-    words = TRAINING["learning_rate"].describe_change(rate)
-    return BASELINE if name == words else name.removesuffix(f", {words}")
-
-
 def search_of(toml_text: str) -> str:
     """Return how a text searches rates: a menu key, "" for its own list, or "none" by default.
 

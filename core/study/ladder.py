@@ -32,9 +32,9 @@ from core.measure.trends import (
 from core.model.variants import difference
 from core.settings.wording import count, number
 from core.study.database.store import Store
-from core.study.file import LOOKS, looks_of, margin_of, parse, quote, read, without_rate
+from core.study.file import LOOKS, looks_of, margin_of, parse, quote, read
 from core.study.imports import open_shipped
-from core.study.plan import TRAINING, Run, Study
+from core.study.plan import TRAINING, Run, Study, without_rate
 from core.study.shipped import study_of
 from core.study.summary import lines, select_variants
 from core.study.tables import Name, list_seed_differences, summary_with_guards

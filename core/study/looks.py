@@ -11,8 +11,8 @@ from core.experiments.training.plan import BASELINE
 from core.measure.verdicts import UNDECIDED, Looked
 from core.settings.wording import count
 from core.study.database.store import Enrolled, Store
-from core.study.file import looks_of, parse, without_rate
-from core.study.plan import Run, Study, StudyError, is_null, pair_seed
+from core.study.file import looks_of, parse
+from core.study.plan import Run, Study, StudyError, is_null, pair_seed, without_rate
 from core.study.tables import Name, find_source, look_at_tasks
 from core.train.budget import format_duration
 

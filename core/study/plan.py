@@ -355,6 +355,12 @@ def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tupl
     )
 
 
+def without_rate(name: str, rate: float) -> str:
+    """Return the variant's name in a name from name_at(), or BASELINE; others as they are."""
+    words = TRAINING["learning_rate"].describe_change(rate)
+    return BASELINE if name == words else name.removesuffix(f", {words}")
+
+
 def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """Describe a study's plan in lines of text, with times for the runs not stored yet."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
@@ -366,12 +372,16 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
         )
     lines = [f"{study.name}: {count(len(study.runs), 'run')}, {count(seeds, 'seed')} per model."]
     if study.later:
-        lines.append(f"  {describe_looks(study, stored.pace)}")
+        lines.append(f"  {describe_looks(study, workers, stored.pace)}")
     for name in tasks:
-        several = len({run.variant for run in study.runs if run.task == name}) - 1
+        runs = [run for run in study.runs if run.task == name]
+        models = {without_rate(run.variant, run.training.learning_rate) for run in runs}
+        variants = count(len([model for model in models if not is_null(model)]) - 1, "variant")
+        searched = len({run.variant for run in runs}) > len(models)
+        rates = ", each at several learning rates" if searched else ""
         alone = stored.pace * sum(run.expected for run in left.runs if run.task == name)
         takes = f"{budget.format_duration(alone)} on one core" if alone else "all done"
-        lines.append(f"  {name}: the baseline and {count(several, 'variant')}; {takes}.")
+        lines.append(f"  {name}: the baseline and {variants}{rates}; {takes}.")
     lines += [f"  {line}" for line in describe_stored(len(stored.ended), stored.unwanted)]
     seconds = stored.pace * left.seconds(workers)
     takes = f"About {budget.format_duration(seconds)} on {count(workers, 'worker')}."
@@ -383,22 +393,23 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     return "\n".join([*lines, *study.notes])
 
 
-def describe_looks(study: Study, pace: float = 1.0) -> str:
+def describe_looks(study: Study, workers: int, pace: float = 1.0) -> str:
     """Describe in sentences what later looks would train at most; "" if there are none.
 
     Args:
         study: A study.
+        workers: Worker processes that train it.
         pace: Seconds that trainings take here, over those expected of them.
     """
     if not study.later:
         return ""
     first, *later_looks = study.looks
     most = len(study.runs) + len(study.later)
-    alone = pace * sum(run.expected for run in study.later)
+    seconds = pace * sum(run.expected for run in study.later) / workers
     return (
         f"Where a comparison is undecided after {first} seeds, its models get"
         f" {' then '.join(map(str, later_looks))}: at most {most:,} runs,"
-        f" {budget.format_duration(alone)} more on one core."
+        f" {budget.format_duration(seconds)} more on {count(workers, 'worker')}."
     )
 
 

@@ -43,6 +43,7 @@ RULE = (
     " highest rate tried, so a better one may lie beyond. A model that never learns is hardly"
     " sensitive. Intervals are 95 % over seeds, each by itself, not corrected for several variants."
 )
+NOT_LEARNT = "variant does not learn at any rate"
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def _list_warnings(
     if _is_at_edge(model) or _is_at_edge(base):
         warnings.append("best rate at the edge")
     if accuracy < learnt.learnt_from:
-        warnings.append("variant does not learn")
+        warnings.append(NOT_LEARNT)
     return warnings
 
 
@@ -203,14 +204,15 @@ def _read_first_losses(store: Store, study: int) -> dict[int, float]:
 
 
 def describe_split(line: RateLine) -> str:
-    """Describe how an effect splits: "−12.0 points as set, −2.0 at the best rates. …"."""
+    """Describe how an effect splits, and what limits this: "−12.0 points as set, …"."""
     values = [format_points(gap.mean, 1) for gap in (line.as_set, line.part, line.rate)]
+    limits = f" Limits: {', '.join(line.notes)}." if line.notes else ""
+    sentence = f"{values[0]} points as set, {values[1]} at the best rates of both"
+    if line.rate.mean == line.rate.reach == 0:
+        return f"{sentence}; nothing comes from the rate on any seed.{limits}"
     low = format_points(line.rate.low, 1)
     high = format_points(line.rate.high, 1)
-    return (
-        f"{values[0]} points as set, {values[1]} at the best rates of both; {values[2]} come from"
-        f" the rate (95 % CI {low} to {high})."
-    )
+    return f"{sentence}; {values[2]} come from the rate (95 % CI {low} to {high}).{limits}"
 
 
 def format_split(gap: Paired) -> str:

@@ -33,7 +33,7 @@ from core.study.conditions import describe_mixed
 from core.study.curves import MADE, Made
 from core.study.database.schema import DIVERGED, DONE, ENDED, runs
 from core.study.database.store import HIDDEN, Store, StoredRun
-from core.study.file import describe_guards, looks_of, margin_of, search_of, without_rate
+from core.study.file import describe_guards, looks_of, margin_of, search_of
 from core.study.plan import (
     NULL,
     NULL_ARMS,
@@ -44,6 +44,7 @@ from core.study.plan import (
     pair_seed,
     read_run,
     read_settings,
+    without_rate,
 )
 from core.study.training_link import format_address, link_parameters
 from core.tasks import task

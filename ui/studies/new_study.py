@@ -349,11 +349,12 @@ def _apply_change(draft: Draft, change: Callable[[Ticks], Ticks]):
 def _draw_summary(study: Study, store) -> str:
     """Draw a summary of the runs to train and those that exist; return the details as a text."""
     stored = store.stored(study) if store else NOTHING
-    first, *lines = describe_plan(study, max(1, server.workers().count), stored).split("\n")
+    n_workers = max(1, server.workers().count)
+    first, *lines = describe_plan(study, n_workers, stored).split("\n")
     st.markdown(
         f"**{literal(first)}**"
         f" {literal(next(line for line in lines if line.startswith(('About', 'Nothing'))))}"
-        f" {literal(describe_looks(study, stored.pace))}"
+        f" {literal(describe_looks(study, n_workers, stored.pace))}"
     )
     if store and store.find(study.name):
         words = "A study with this name exists: only its missing runs will start."

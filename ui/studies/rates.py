@@ -12,6 +12,7 @@ from core.settings.wording import count
 from core.study.picture import shown_name
 from core.study.plan import StudyError
 from core.study.rates import (
+    NOT_LEARNT,
     RULE,
     RateLine,
     describe_range,
@@ -52,12 +53,15 @@ def rates(context: StudyContext):
     chosen = choose_task(context.look, tasks)
     lines = [line for line in every if line.task == chosen]
     measured = [line for line in lines if not math.isnan(line.rate.mean)]
-    largest = max(measured, key=lambda line: abs(line.rate.mean), default=None)
+    learnt = [line for line in measured if NOT_LEARNT not in line.notes]
     sentence = "No variant has been trained at all rates yet."
-    if largest:
-        first = "Largest share of the rate" if len(measured) > 1 else "Share of the rate"
-        of_all = f" of {count(len(measured), 'variant')}" if len(measured) > 1 else ""
+    if learnt:
+        largest = max(learnt, key=lambda line: abs(line.rate.mean))
+        first = "Most comes from the rate" if len(measured) > 1 else "What comes from the rate"
+        of_all = f" (of {count(len(measured), 'variant')})" if len(measured) > 1 else ""
         sentence = f"{first}{of_all}: {shown_name(largest.variant)}. {describe_split(largest)}"
+    elif measured:
+        sentence = "No variant learns this task at any rate, so the rate explains nothing here."
     figure(f"Effect as set and at the best learning rates, {chosen}", sentence)
     chart(
         effect_by_rate(),
