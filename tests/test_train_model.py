@@ -18,7 +18,8 @@ from core.model.transformer import Transformer
 from core.model.variants import apply
 from core.tasks import task
 from core.train import chunk, start
-from tests.pages import button, link, move, opened, setting, texts
+from tests.pages import button, link, move, opened, plain, setting, texts
+from ui.kit.model_job import STARTED
 
 PAGE = "pages/1_One_block.py"
 SMALL = {"d_model": 16, "n_heads": 2, "n_layers": 1}
@@ -119,16 +120,64 @@ def test_page_trains_and_shows_missing_model(monkeypatch):
     assert f"Shown: trained {'with' if family.member_of(shown) != WHOLE else ''}" in texts(app)
     app = button(app, "train_model").click().run()
     assert not app.exception
-    job = app.session_state["session"].kept["model_in_training"].job
+    finish(app)
+    assert "There is no model" not in texts(app.run())
+    assert (family.member_of(CONFIG), 0) in family.list_available()
+    other = opened(PAGE, **link(app))
+    assert "There is no model" not in texts(other)
+
+
+def finish(app):
+    """Wait until the model that this user trains is done."""
+    job = app.session_state["session"].kept[STARTED].job
     end = time.monotonic() + 90
     while not job.done and time.monotonic() < end:
         time.sleep(0.2)
         job.poll()
     assert job.done and job.error is None
-    assert "There is no model" not in texts(app.run())
+
+
+def test_training_goes_on_on_other_pages(monkeypatch):
+    monkeypatch.setattr(family, "TRAINING", replace(TRAINING, steps=600))
+    app = opened(PAGE, **{name: str(value) for name, value in SMALL.items()}, qk_norm="on")
+    button(app, "train_model").click().run()
+    job = app.session_state["session"].kept[STARTED].job
+    app.switch_page("pages/2_Depth.py").run()
+    job._polled = 0.0
+    app.run()
+    assert job.alive  # the page asks for it
+    told = texts(app)
+    assert "Training d_model 16, 2 heads, 1 layer, + QK-norm: " in told
+    finish(app)
+    app.run()
     assert (family.member_of(CONFIG), 0) in family.list_available()
-    other = opened(PAGE, **link(app))
-    assert "There is no model" not in texts(other)
+    (toast,) = app.toast
+    assert plain(toast.value) == (
+        "Trained with d_model 16 and 2 heads and 1 layer and QK-norm, seed 0: done. *Trained model*"
+        " lists it."
+    )
+    assert "Training d_model 16" not in texts(app.run()) and not app.toast
+    app.switch_page(PAGE).run()
+    assert "There is no model" not in texts(app)
+
+
+def test_training_goes_on_while_other_settings_are_shown(monkeypatch):
+    monkeypatch.setattr(family, "TRAINING", replace(TRAINING, steps=601))  # not known yet
+    app = opened(PAGE, **{name: str(value) for name, value in SMALL.items()}, qk_norm="on")
+    button(app, "train_model").click().run()
+    assert "Training: " in texts(app) and "Training d_model" not in texts(app)
+    move(app, qk_norm=False).run()
+    assert "Training d_model 16, 2 heads, 1 layer, + QK-norm: " in texts(app)
+    finish(app)
+    app.run()
+    assert (family.member_of(CONFIG), 0) in family.list_available()
+
+
+def test_model_trained_here_is_listed_among_the_models():
+    family.save_trained(trained_state(apply({"d_model": 16, "n_layers": 1}, BASELINE)))
+    app = opened("pages/5_Trained_model.py")
+    names = next(box for box in app.selectbox if box.label == "Model").options
+    assert "Trained with d_model 16 and 1 layer, seed 0" in names
 
 
 def test_model_that_takes_too_long_is_refused(monkeypatch):

@@ -70,7 +70,7 @@ class Weights:
     "trained",
     label="Trained",
     help="each variant was trained from scratch without the component.",
-    paired="All variants share the data order and the initial weights",
+    paired="All variants share the data order and, where shapes match, the initial weights",
     order=("bank", "suing", "tenant"),
 )
 class TrainedWeights(Weights):

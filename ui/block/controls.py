@@ -41,7 +41,7 @@ def script(context: BlockContext) -> Script:
 
 
 NOTES = {
-    "trained": {"Size": "The stops are sizes that have been trained."},
+    "trained": {"Size": "Each stop alone is trained; other sizes can be trained."},
     "cut": {
         "Size": (
             "The trained model has width 64, FFN width 256 and 2 layers. For other sizes switch to"

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from core.settings.menu import Menu
-from ui.kit import address, jobs, limits
+from ui.kit import address, jobs, limits, model_job
 from ui.kit.panel.control import FOLDS, Control, among, tabs
 from ui.kit.rights import take_key
 from ui.kit.server.scripts import with_store
@@ -77,10 +77,13 @@ class Page:
         current = session()
         current.open(self.key, address.read_link(), address.is_back())
         chosen, notes = current.settings(kinds)
+        model_job.store_finished()
         with st.sidebar:
             self._draw_menu()
             if self is not TRAINING:
                 jobs.show_progress_elsewhere()
+            if self is not ONE_BLOCK:
+                model_job.show_model_elsewhere()
         return chosen, [*take_key(), *notes]
 
     def open_with(self, kinds: tuple, link: dict[str, str]):

@@ -82,8 +82,10 @@ def draw_model_list(look: TrainedLook):
     of_family = models.family_models()
     other_sizes = {  # which the sliders open
         name
-        for name, (member, _) in of_family.items()
-        if member in family.sizes() and name != look.model
+        for name, (member, seed) in of_family.items()
+        if member in family.sizes()
+        and (member, seed) in family.list_shipped()
+        and name != look.model
     }
     offered = [name for name in models.model_names() if name not in other_sizes]
     labels = dict(zip(offered, distinct(map(_label, offered))))

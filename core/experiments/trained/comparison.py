@@ -9,11 +9,11 @@ import math
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
-from core.checkpoints.family import WHOLE, label, members
+from core.checkpoints.family import SEEDS, WHOLE, label, members
 from core.checkpoints.opened import CheckpointError, Opened
 from core.experiments.trained.knockout import bench
 from core.experiments.trained.tables import LEAST, attention_to_subject, join_neighbours
@@ -123,24 +123,24 @@ def read(path: Path = TABLE) -> pd.DataFrame:
     return table
 
 
-@cache
+class Measured(NamedTuple):
+    """What a model does on held-out sentences, and the head that most attends to the subject.
+
+    accuracy: share of `sentences` with the right form of the main verb. reader: its name and its
+    mean attention to the subject; None without heads.
+    """
+
+    accuracy: float
+    sentences: int
+    reader: tuple[str, float] | None
+
+
 def describe_member(member: str, how: str, seed: int) -> str:
     """Describe one model's accuracy and its head that reads the subject; "" if it has no rows."""
-    try:
-        table = _read_cached()
-    except CheckpointError:
+    found = _find_measured(member, how, seed)
+    if found is None:
         return ""
-    rows = table[(table.member == member) & (table.how == how) & (table.seed == seed)]
-    overall = rows[(rows.meter == "accuracy") & (rows["at"] == "")]
-    if overall.empty:
-        return ""
-    heads = rows[rows.meter == "subject"].dropna(subset="value").sort_values("value")
-    best = (
-        None
-        if heads.empty
-        else (f"L{heads['at'].iloc[-1].replace('.', 'H')}", heads.value.iloc[-1])
-    )
-    return _describe_accuracy(overall.value.iloc[0], overall.n.iloc[0], best)
+    return _describe(found, None if member == WHOLE else _find_baseline(seed))
 
 
 def describe_opened(opened: Opened) -> str:
@@ -154,22 +154,52 @@ def describe_opened(opened: Opened) -> str:
             for r in attention_to_subject(model_bench)
         ]
         best = max(readers, key=lambda reader: reader[1], default=None)
-        return _describe_accuracy(right.double().mean().item(), len(right), best), 1000
+        found = Measured(right.double().mean().item(), len(right), best)
+        return _describe(found, _find_baseline(opened.config.seed)), 1000
 
     described: str = opened.results.get("described", measure)
     return described
 
 
-def _describe_accuracy(share: float, sentences: int, reader: tuple[str, float] | None) -> str:
-    """Describe a share of sentences, and a head's (name, mean attention to the subject) if any."""
-    accuracy = (
-        f"Prefers the correct “was” or “were” in {100 * share:.1f} % of {sentences:,} held-out"
+@cache
+def _find_measured(member: str, how: str, seed: int) -> Measured | None:
+    """Return what the table says of a model; None if it has no rows or is missing."""
+    try:
+        table = _read_cached()
+    except CheckpointError:
+        return None
+    rows = table[(table.member == member) & (table.how == how) & (table.seed == seed)]
+    overall = rows[(rows.meter == "accuracy") & (rows["at"] == "")]
+    if overall.empty:
+        return None
+    heads = rows[rows.meter == "subject"].dropna(subset="value").sort_values("value")
+    best = (
+        None
+        if heads.empty
+        else (f"L{heads['at'].iloc[-1].replace('.', 'H')}", heads.value.iloc[-1])
     )
-    if reader is None:
-        return f"{accuracy} sentences."
+    return Measured(overall.value.iloc[0], overall.n.iloc[0], best)
+
+
+def _find_baseline(seed: int) -> Measured | None:
+    """Return what the table says of the baseline with this seed, or the first one."""
+    return _find_measured(WHOLE, TRAINED, seed if seed in SEEDS else SEEDS[0])
+
+
+def _describe(model: Measured, base: Measured | None) -> str:
+    """Describe a model in sentences, beside the baseline if there is one."""
+    beside = f" (baseline: {100 * base.accuracy:.1f} %)" if base else ""
+    accuracy = (
+        f"Prefers the correct “was” or “were” in {100 * model.accuracy:.1f} % of"
+        f" {model.sentences:,} held-out sentences{beside}."
+    )
+    if model.reader is None:
+        return accuracy
+    beside = f" (baseline: {100 * base.reader[1]:.0f} %)" if base and base.reader else ""
     return (
-        f"{accuracy} sentences. Of the attention before the verb, {reader[0]} puts"
-        f" {100 * reader[1]:.0f} % on the subject, the most of all heads."
+        f"{accuracy} From the word before the verb, {model.reader[0]} puts"
+        f" {100 * model.reader[1]:.0f} % of its attention on the subject, the most of all"
+        f" heads{beside}."
     )
 
 
