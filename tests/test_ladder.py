@@ -30,7 +30,7 @@ from core.train.settings import Learner, Removed
 from tests import pages
 from tests.studies import fill
 from tests.test_studies_page import good, opened, store, texts, url  # noqa: F401
-from ui.studies.new_study import DRAFT
+from ui.studies.new_study import DRAFT, FROM_TRAINING, FROM_TRAINING_NOTE, TEMPLATE
 
 TEXT = """
 name = "ladder"
@@ -222,8 +222,15 @@ def test_command_prints_the_ladders(store, url, capsys):  # noqa: F811
 def test_training_opens_a_new_study_at_other_sizes(url):  # noqa: F811
     app = pages.opened("pages/3_Training.py", variants="norm-none")
     next(button for button in app.button if button.label == "At other sizes").click().run()
-    study = parse(app.session_state["session"].kept[DRAFT].text)
+    draft = app.session_state["session"].kept[DRAFT]
+    assert draft.begin == FROM_TRAINING and draft.text == draft.original
+    study = parse(draft.text)
     assert {run.variant for run in study.runs if "rate" not in run.variant} == {
         "baseline",
         "− norm",
     }
+    assert FROM_TRAINING_NOTE in [caption.value for caption in app.caption]
+    choose = next(box for box in app.selectbox if box.label == "Template")
+    assert choose.value == FROM_TRAINING
+    choose.set_value("Small example").run()
+    assert draft.text == TEMPLATE and FROM_TRAINING in choose.options

@@ -113,6 +113,11 @@ NEW = "new_study"
 DRAWN = "new_study_drawn"
 DRAFT = "study_draft"
 FIRST = "Small example"
+FROM_TRAINING = "From Training"
+FROM_TRAINING_NOTE = (
+    "The variants of *Training* at sizes 1 to 4, each at three learning rates: do their effects"
+    " hold in larger models? Nothing is trained before you press *Start*."
+)
 TEMPLATE = """name = "my study"
 question = "What does removing the norm cost?"
 tasks = ["reverse"]
@@ -125,14 +130,20 @@ seeds = 3
 
 @dataclass
 class Draft:
-    """Draft of a study: the template it began with, and the edited text of each template."""
+    """Draft of a study: the template it began with, and the edited text of each template.
+
+    handed_over: text that Training has written, which is then a template, too.
+    """
 
     begin: str = FIRST
     texts: dict[str, str] = field(default_factory=dict)
+    handed_over: str = ""
 
     @property
     def original(self) -> str:
         """Text of the template, unedited."""
+        if self.begin == FROM_TRAINING:
+            return self.handed_over
         return (
             _template_files()[self.begin].read_text(encoding="utf-8")
             if self.begin in _template_files()
@@ -163,7 +174,7 @@ def draw_new_study(store):
     """Draw the dialog of a new study, if it is open; another page may have written the study."""
     written = take_study()
     if written:
-        session().kept[DRAFT] = Draft(texts={FIRST: written})
+        session().kept[DRAFT] = Draft(FROM_TRAINING, handed_over=written)
         request_dialog()
     if session().kept.get(NEW):
         _draw_dialog(store)
@@ -231,11 +242,13 @@ def _draw_dialog(store):
 def _draw_form() -> tuple[str, str]:
     """Draw the form of a study; return its text as edited, and that of its template."""
     draft = session().kept.setdefault(DRAFT, Draft())
+    if draft.begin == FROM_TRAINING:
+        st.caption(FROM_TRAINING_NOTE)
     template, left, middle, right = st.columns([2, 2, 1.5, 1.2], gap="medium")
     with template:
         st.selectbox(
             "Template",
-            [FIRST, *_template_files()],
+            [*([FROM_TRAINING] if draft.handed_over else []), FIRST, *_template_files()],
             **bind("new_from", draft.begin, draft.switch_template),
         )
     ticked = read_ticks(draft.text)
