@@ -23,8 +23,8 @@ from ui.block.controls import (
     weights_controls,
 )
 from ui.block.side_by_side import draw_with_and_without
-from ui.block.train_model import draw_missing_model, draw_other_training
-from ui.kit import pins, takeaway
+from ui.block.train_model import draw_missing_model
+from ui.kit import model_job, pins, takeaway
 from ui.kit.page import draw_head, draw_notice, draw_sidebar, page, warn
 from ui.kit.pages import ONE_BLOCK
 from ui.kit.store import change, reset
@@ -97,7 +97,8 @@ def draw():
             warn(*notes, *cuts)
             if config != chosen.plain:
                 draw_missing_model(chosen.plain, config)
-            draw_other_training(chosen.plain)
+            else:
+                model_job.show_model_elsewhere()
             draw_unknown_tokens(kind, tokens)
             if not forward_pass.finite:
                 warn(

@@ -146,8 +146,7 @@ def test_training_goes_on_on_other_pages(monkeypatch):
     job._polled = 0.0
     app.run()
     assert job.alive  # the page asks for it
-    told = texts(app)
-    assert "Training d_model 16, 2 heads, 1 layer, + QK-norm: " in told
+    assert "Training d_model 16, 2 heads, 1 layer, + QK-norm: " in texts(app)
     finish(app)
     app.run()
     assert (family.member_of(CONFIG), 0) in family.list_available()
@@ -166,7 +165,9 @@ def test_training_goes_on_while_other_settings_are_shown(monkeypatch):
     app = opened(PAGE, **{name: str(value) for name, value in SMALL.items()}, qk_norm="on")
     button(app, "train_model").click().run()
     assert "Training: " in texts(app) and "Training d_model" not in texts(app)
-    move(app, qk_norm=False).run()
+    for changes in ({"weights": "random"}, {"weights": "trained"}, {"qk_norm": False}):
+        move(app, **changes).run()
+        assert "Training: " in texts(app) or "Training d_model 16, 2" in texts(app), changes
     assert "Training d_model 16, 2 heads, 1 layer, + QK-norm: " in texts(app)
     finish(app)
     app.run()

@@ -236,8 +236,8 @@ def test_accuracy_below_the_diagram_is_that_of_the_table(member, seed):
         assert f"puts {100 * subject:.0f} % of its attention on the subject" in text
     base = TABLE[(TABLE.member == WHOLE) & (TABLE.seed == seed) & (TABLE.how == TRAINED)]
     best = base[base.meter == "subject"].value.max()
-    whole = base[(base.meter == "accuracy") & (base["at"] == "")].value.item()
-    assert (f"(baseline: {100 * whole:.1f} %)" in text) == (member != WHOLE)
+    base_accuracy = base[(base.meter == "accuracy") & (base["at"] == "")].value.item()
+    assert (f"(baseline: {100 * base_accuracy:.1f} %)" in text) == (member != WHOLE)
     assert (f"heads (baseline: {100 * best:.0f} %)" in text) == (
         member != WHOLE and subject == subject
     )

@@ -356,7 +356,7 @@ def plan_runs(arms: dict[str, Arms], seeds: list[int], machine: Machine) -> tupl
 
 
 def without_rate(name: str, rate: float) -> str:
-    """Return the variant's name in a name from name_at(), or BASELINE; others as they are."""
+    """Return a model's name without its learning rate; BASELINE for the baseline at a rate."""
     words = TRAINING["learning_rate"].describe_change(rate)
     return BASELINE if name == words else name.removesuffix(f", {words}")
 
@@ -376,7 +376,7 @@ def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     for name in tasks:
         runs = [run for run in study.runs if run.task == name]
         models = {without_rate(run.variant, run.training.learning_rate) for run in runs}
-        variants = count(len([model for model in models if not is_null(model)]) - 1, "variant")
+        variants = count(sum(not is_null(model) for model in models) - 1, "variant")
         searched = len({run.variant for run in runs}) > len(models)
         rates = ", each at several learning rates" if searched else ""
         alone = stored.pace * sum(run.expected for run in left.runs if run.task == name)

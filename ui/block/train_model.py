@@ -23,6 +23,7 @@ def draw_missing_model(config: Config, nearest: Config):
     config = family.strip_config(config).replace(seed=config.seed)
     started = model_job.find_started()
     if started and started.config != config:
+        model_job.show_model_elsewhere()
         started = None
     reason = weights["trained"].refused(config)
     nearest_model = lower_first(weights["trained"].describe(nearest))
@@ -42,13 +43,6 @@ def draw_missing_model(config: Config, nearest: Config):
             )
     if started and started.why_not:
         warn(started.why_not)
-
-
-def draw_other_training(config: Config):
-    """Draw the progress of the user's training of another model than this one, if there is any."""
-    started = model_job.find_started()
-    if started and started.config != family.strip_config(config).replace(seed=config.seed):
-        model_job.show_model_elsewhere()
 
 
 def _draw_progress(job: Job):

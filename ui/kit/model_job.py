@@ -4,9 +4,12 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from core.checkpoints import family
+from core.experiments.weights import weights
 from core.model.config import Config
 from core.settings.memory import MemoryLimitError
 from core.settings.setting import ConfigError
+from core.train import start
 from core.train.budget import TimeLimitError, format_duration
 from core.workers.job import Job
 from ui.kit import jobs
@@ -31,9 +34,6 @@ def find_started() -> Started | None:
 
 def start_model(config: Config):
     """Start the training in place of this user's last one, or store why not (a callback)."""
-    from core.checkpoints import family
-    from core.train import start
-
     before = find_started()
     try:
         state = start(config, family.TRAINING, config.seed)
@@ -49,9 +49,6 @@ def store_finished():
     started = find_started()
     if not started or not started.job or not started.job.done:
         return
-    from core.checkpoints import family
-    from core.experiments.weights import weights
-
     (state,) = started.job.states.values()
     why_not = jobs.describe_status(started.job) if started.job.error else ""
     if state.diverged:
@@ -81,8 +78,6 @@ def describe_progress(job: Job) -> str:
 
 def _show_status(started: Started):
     """Poll the job, which keeps it alive, and draw its progress; rerun the page at its end."""
-    from core.checkpoints import family
-
     if started.job.poll().done:
         st.rerun()
     label = literal(family.label(family.member_of(started.config)))

@@ -58,7 +58,7 @@ class StudyContext:
 
     @property
     def version(self) -> tuple[str, int, str]:
-        """What caches know the study by; it changes with the results."""
+        """Key of the study in caches; it changes with the results."""
         if self.store is None:
             return self.name, 0, str(study_of(self.key).stat().st_mtime_ns)
         return str(self.store.url), self.number, self.store.stamp(self.number)

@@ -124,7 +124,7 @@ def read(path: Path = TABLE) -> pd.DataFrame:
 
 
 class Measured(NamedTuple):
-    """What a model does on held-out sentences, and the head that most attends to the subject.
+    """Accuracy of a model on held-out sentences, and its head that most attends to the subject.
 
     accuracy: share of `sentences` with the right form of the main verb. reader: its name and its
     mean attention to the subject; None without heads.
@@ -137,10 +137,10 @@ class Measured(NamedTuple):
 
 def describe_member(member: str, how: str, seed: int) -> str:
     """Describe one model's accuracy and its head that reads the subject; "" if it has no rows."""
-    found = _find_measured(member, how, seed)
-    if found is None:
+    measured = _find_measured(member, how, seed)
+    if measured is None:
         return ""
-    return _describe(found, None if member == WHOLE else _find_baseline(seed))
+    return _describe(measured, None if member == WHOLE else _find_baseline(seed))
 
 
 def describe_opened(opened: Opened) -> str:
@@ -154,8 +154,8 @@ def describe_opened(opened: Opened) -> str:
             for r in attention_to_subject(model_bench)
         ]
         best = max(readers, key=lambda reader: reader[1], default=None)
-        found = Measured(right.double().mean().item(), len(right), best)
-        return _describe(found, _find_baseline(opened.config.seed)), 1000
+        measured = Measured(right.double().mean().item(), len(right), best)
+        return _describe(measured, _find_baseline(opened.config.seed)), 1000
 
     described: str = opened.results.get("described", measure)
     return described
@@ -188,18 +188,18 @@ def _find_baseline(seed: int) -> Measured | None:
 
 def _describe(model: Measured, base: Measured | None) -> str:
     """Describe a model in sentences, beside the baseline if there is one."""
-    beside = f" (baseline: {100 * base.accuracy:.1f} %)" if base else ""
+    base_accuracy = f" (baseline: {100 * base.accuracy:.1f} %)" if base else ""
     accuracy = (
         f"Prefers the correct “was” or “were” in {100 * model.accuracy:.1f} % of"
-        f" {model.sentences:,} held-out sentences{beside}."
+        f" {model.sentences:,} held-out sentences{base_accuracy}."
     )
     if model.reader is None:
         return accuracy
-    beside = f" (baseline: {100 * base.reader[1]:.0f} %)" if base and base.reader else ""
+    base_share = f" (baseline: {100 * base.reader[1]:.0f} %)" if base and base.reader else ""
     return (
         f"{accuracy} From the word before the verb, {model.reader[0]} puts"
         f" {100 * model.reader[1]:.0f} % of its attention on the subject, the most of all"
-        f" heads{beside}."
+        f" heads{base_share}."
     )
 
 
