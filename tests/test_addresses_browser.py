@@ -80,11 +80,12 @@ def test_clickable_elements_stay_where_they_first_were(chromium, address):
 
     With Streamlit's files in the browser's cache: at first they come in any order.
     """
+    lesson = f"{address}/Lessons?shown=one&lesson=heads"
     page = chromium.new_page(viewport={"width": 1300, "height": 900})
-    page.goto(f"{address}/Lessons")
+    page.goto(lesson)
     settle(page)
     page.add_init_script(PLACES)
-    page.goto(f"{address}/Lessons?shown=one&lesson=heads")
+    page.goto(lesson)
     settle(page)
     x, y = zip(*(map(int, part.split()) for part in page.evaluate("[...window.places]")))
     page.close()
