@@ -364,7 +364,7 @@ def without_rate(name: str, rate: float) -> str:
 def describe_plan(study: Study, workers: int, stored: Stored = NOTHING) -> str:
     """Describe a study's plan in lines of text, with times for the runs not stored yet."""
     tasks = list(dict.fromkeys(run.task for run in study.runs))
-    seeds = len({run.seed for run in study.runs})
+    seeds = len({pair_seed(run.variant, run.seed) for run in study.runs})
     left = study
     if stored.ended:
         left = dataclasses.replace(
