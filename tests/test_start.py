@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 
+import pandas as pd
 import pytest
 import streamlit as st
 import torch
@@ -23,7 +24,7 @@ from tests import pages
 from tests.pages import components, link
 from tests.test_page import fine, told
 from ui.shared import models as choose
-from ui.start import describe_accuracy, format_probability, prediction_html
+from ui.start import count_seeds, describe_accuracy, format_probability, prediction_html
 
 SHIPPED = files.from_folder(files.ROOT / files.SHIPPED)
 LAYER, HEAD = (n - 1 for n in SHIPPED.about["reader"])
@@ -183,8 +184,7 @@ def test_broken_results_table_loses_only_its_picture(data, tmp_path, monkeypatch
     )
 
 
-@pytest.mark.parametrize(
-    "parts, seeds", [("ablation_matrix", "5 seeds"), ("positions", "5 to 20 seeds")]
-)
-def test_matrix_states_its_numbers_of_seeds(parts, seeds):
-    assert f"mean of {seeds}." in pages.texts(pages.opened("app.py", parts=parts))
+@pytest.mark.parametrize("parts", ["ablation_matrix", "positions"])
+def test_matrix_states_its_numbers_of_seeds(parts):
+    assert "mean of 5 to 20 seeds." in pages.texts(pages.opened("app.py", parts=parts))
+    assert count_seeds(pd.Series([5, 5])) == "5 seeds"

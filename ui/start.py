@@ -337,7 +337,7 @@ def draw_card(target_page: Page):
                     st.caption(text)
 
 
-def _count_seeds(seeds: pd.Series) -> str:
+def count_seeds(seeds: pd.Series) -> str:
     """Return the least and most seeds of models in words: "5 seeds", "5 to 20 seeds"."""
     fewest = int(seeds.min())
     largest = count(int(seeds.max()), "seed")
@@ -379,7 +379,7 @@ def draw_shipped_matrix(look: StartLook):
             " Tasks with a step count in their name were trained for that many steps, most of them"
             " fewer than usual."
         )
-    seeds = _count_seeds(cells.seeds + cells.diverged)
+    seeds = count_seeds(cells.seeds + cells.diverged)
     st.caption(
         f"{about}Change in percentage points, mean of {seeds}. "
         f"“=”: equivalent within the margin. Faded: undecided.{shortened} "

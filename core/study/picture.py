@@ -73,7 +73,8 @@ svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
 @media (prefers-color-scheme: dark) {{ svg {{ --ink: #e8ecf0; --paper: #11151a; }} }}
 text, .floor {{ fill: var(--ink); }} .paper {{ fill: var(--paper); }} \
 .edge {{ stroke: var(--ink); fill: none; }}
-{COLOURS}"""
+{COLOURS}
+.name {{ font-size: 12px; }} .small {{ font-size: 10.5px; }}"""  # fonts of other viewers are wider
 
 
 def matrix_svg(
