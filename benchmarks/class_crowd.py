@@ -150,7 +150,7 @@ async def attend(
 async def move_sliders(address: str, until: asyncio.Event, moves: list, count: int = 5):
     """Move sliders of One block as `count` users, once a second; append the seconds of each."""
 
-    async def one():
+    async def open_socket():
         where = address.replace("http", "ws", 1) + "/_stcore/stream"
         async with websockets.connect(
             where, max_size=None, subprotocols=["streamlit"], **visitor()
@@ -164,7 +164,7 @@ async def move_sliders(address: str, until: asyncio.Event, moves: list, count: i
                 number += 1
                 await asyncio.sleep(1)
 
-    await asyncio.gather(*(one() for _ in range(count)))
+    await asyncio.gather(*(open_socket() for _ in range(count)))
 
 
 async def run_lesson(address: str, room: Classroom, students: int) -> bool:

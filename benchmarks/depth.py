@@ -129,10 +129,10 @@ def grids(device: str):
     axes = Axes()
     depth = Depth(LAYERS, "separate")
 
-    def together(device=device):
+    def run_together(device=device):
         return experiment._run.__wrapped__(Config(), axes, tokens, Machine(device), depth)
 
-    configs = together().configs
+    configs = run_together().configs
 
     def one_by_one():
         for config in configs:
@@ -144,11 +144,11 @@ def grids(device: str):
             with torch.inference_mode():
                 model.run_blocks(ids, real)
 
-    fast = time_in_turn([together], 11, device)[0]
+    fast = time_in_turn([run_together], 11, device)[0]
     slow, bare = time_in_turn((one_by_one, bare_loop), 2, device)
     print(
         f"grid, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):7.1f} ms,"
-        f" {count_operations(together, device):,} operations"
+        f" {count_operations(run_together, device):,} operations"
     )
     print(
         f"  one variant after another: {statistics.median(slow):7.1f} ms,"
@@ -157,7 +157,7 @@ def grids(device: str):
     )
     print(f"  the same, nothing measured: {statistics.median(bare):6.1f} ms")
     if device != "cpu":
-        on_cpu = time_in_turn([lambda: together("cpu")], 5, "cpu")[0]
+        on_cpu = time_in_turn([lambda: run_together("cpu")], 5, "cpu")[0]
         print(f"  the grid on the CPU, one thread: {statistics.median(on_cpu):7.1f} ms")
 
 

@@ -121,7 +121,7 @@ def compare(calls, device, seconds=4.0):
     }
 
 
-def ours(model, tokens, sites=None):
+def run_with_trace(model, tokens, sites=None):
     """Run a pass that records these sites (None: all) and return its statistics."""
     watcher = Watcher()
     with trace(watcher, sites=sites):
@@ -219,10 +219,10 @@ def hugging_face(config, length, device):
     model.eval()
     recorded = []
 
-    def entered(module, args):  # resid_pre, resid_mid, z
+    def record_input(module, args):  # resid_pre, resid_mid, z
         recorded.append(args[0])
 
-    def left(
+    def record_output(
         module, args, output
     ):  # attn_out and pattern; else the one tensor that the module returns
         recorded.extend(output if isinstance(output, tuple) else (output,))
@@ -230,10 +230,10 @@ def hugging_face(config, length, device):
     def projected(module, args, output):  # q, k, v
         recorded.extend(output.split(config.d_model, dim=2))
 
-    model.drop.register_forward_hook(left)
+    model.drop.register_forward_hook(record_output)
     for block in model.h:
         for module in (block, block.ln_2, block.attn.c_proj):
-            module.register_forward_pre_hook(entered)
+            module.register_forward_pre_hook(record_input)
         for module in (
             block.ln_1,
             block.attn,
@@ -243,7 +243,7 @@ def hugging_face(config, length, device):
             block.mlp,
             block,
         ):
-            module.register_forward_hook(left)
+            module.register_forward_hook(record_output)
         block.attn.c_attn.register_forward_hook(projected)
 
     def run(tokens):
@@ -263,8 +263,8 @@ def rounds(config, length, device, rivals):
     torch.testing.assert_close(bare(tokens), model.run_blocks(tokens), rtol=1e-4, atol=1e-4)
     yield {
         "bare": lambda: bare(tokens),
-        "watched, all kept": lambda: ours(model, tokens),
-        "watched, pattern kept": lambda: ours(model, tokens, ["pattern"]),
+        "watched, all kept": lambda: run_with_trace(model, tokens),
+        "watched, pattern kept": lambda: run_with_trace(model, tokens, ["pattern"]),
     }
     for rival in (transformer_lens, hugging_face) if rivals else ():
         try:

@@ -204,21 +204,21 @@ def grid(name: str, axes: Axes):
     machine = Machine("cpu")
     depth = Depth(LAYERS, "separate")
 
-    def together():
+    def run_together():
         return experiment._run.__wrapped__(Config(), axes, tokens, machine, depth)
 
-    configs = together().configs
+    configs = run_together().configs
 
     def one_by_one():
         for config in configs:
             travel.__wrapped__(config.replace(n_layers=1), tokens, machine, depth, 0)
 
-    fast = time_in_turn([together], 7, "cpu")[0]
+    fast = time_in_turn([run_together], 7, "cpu")[0]
     slow = time_in_turn([one_by_one], 1, "cpu")[0]
     times = statistics.median(slow) / statistics.median(fast)
     print(
         f"grid of {name}, {len(configs)} variants × {LAYERS} blocks: {statistics.median(fast):.0f}"
-        f" ms, {count_operations(together, 'cpu'):,} operations; one after another"
+        f" ms, {count_operations(run_together, 'cpu'):,} operations; one after another"
         f" {statistics.median(slow):.0f} ms, {count_operations(one_by_one, 'cpu'):,}:"
         f" {times:.1f} times as long",
         flush=True,

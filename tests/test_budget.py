@@ -93,7 +93,7 @@ def test_seeds_add_up_and_workers_share_them():
     assert estimate_seconds_left(long + short, 2) == pytest.approx(estimate_seconds_left(long, 1))
 
 
-class Held(TorchDispatchMode):
+class PeakMemory(TorchDispatchMode):
     """Peak of the bytes of tensors made inside the block."""
 
     def __init__(self):
@@ -110,13 +110,13 @@ class Held(TorchDispatchMode):
                 key = id(storage)
                 size = storage.nbytes()
                 self.alive[key] = weakref.ref(
-                    storage, lambda _, key=key, size=size: self.gone(key, size)
+                    storage, lambda _, key=key, size=size: self.forget(key, size)
                 )
                 self.now += size
                 self.most = max(self.most, self.now)
         return result
 
-    def gone(self, key, size):
+    def forget(self, key, size):
         del self.alive[key]
         self.now -= size
 
@@ -158,7 +158,7 @@ def test_memory_is_never_below_what_a_chunk_holds(name, model, training):
     held_out(name, 0, training.length)  # is kept for all
     before = chunk(start(config, training, 0), 0)[0]
     packed = len(pickle.dumps(before))
-    with Held() as peak:
+    with PeakMemory() as peak:
         done, _ = chunk(before, 1000)
     came = sum(
         item.nbytes

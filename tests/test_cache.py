@@ -7,7 +7,7 @@ import pytest
 
 from core.settings.cache import CacheGroup, LRUCache, cached, make_once
 from core.settings.progress import report_progress, report_to
-from tests.test_long_questions import Left, leave_after
+from tests.test_long_questions import UserLeftError, leave_after
 
 
 def test_cache_keeps_latest_up_to_its_size():
@@ -96,13 +96,13 @@ def test_waiting_user_can_leave_and_next_continues():
         return "made", 1
 
     def first():
-        with report_to(leave_after(0)), pytest.raises(Left):
+        with report_to(leave_after(0)), pytest.raises(UserLeftError):
             cache.get("sweep", make)
 
     user = threading.Thread(target=first)
     user.start()
     begun.wait()
-    with report_to(leave_after(0)), pytest.raises(Left):
+    with report_to(leave_after(0)), pytest.raises(UserLeftError):
         cache.get("sweep", make)
     on.set()
     user.join()

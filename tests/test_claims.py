@@ -214,7 +214,7 @@ def test_diverged_training_counts_as_chance():
 def test_words_that_attention_alone_makes_alike():
     """The claim's number for its first seed equals a float64 computation by hand."""
 
-    def alike(residual: bool) -> float:
+    def likeness(residual: bool) -> float:
         config = Config(seed=0, ffn=False, norm="none", residual_attention=residual, n_layers=10)
         words = list(dict.fromkeys(claims.TEXT))
         model = Transformer(config, tuple(words)).double()
@@ -225,7 +225,7 @@ def test_words_that_attention_alone_makes_alike():
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         return np.mean([x[i] @ x[j] for i in range(len(x)) for j in range(len(x)) if i != j])
 
-    assert SHIPPED["rank_collapse"][0] == pytest.approx(alike(False) - alike(True), abs=0.02)
+    assert SHIPPED["rank_collapse"][0] == pytest.approx(likeness(False) - likeness(True), abs=0.02)
     assert claim["rank_collapse"](Evidence()) == pytest.approx(SHIPPED["rank_collapse"], abs=1e-3)
 
 

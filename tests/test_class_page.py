@@ -71,13 +71,13 @@ def join(code: str, nickname: str = "") -> AppTest:
     return button(app, "join")
 
 
-def again(app) -> AppTest:
+def rerun(app) -> AppTest:
     server.clear_view_cache()
     return fine(app.run())
 
 
 def choose(app, index: int, because: str = "") -> AppTest:
-    app = again(app)
+    app = rerun(app)
     app.radio[0].set_value(index)  # in a form: sent with its button
     for group in app.button_group:
         group.set_value(1)  # not very sure
@@ -101,7 +101,7 @@ def test_class_from_first_question_to_last():
     ann = join(code, "Ann")
     bob = join(code)
     assert WORDS["class_wait"] in texts(ann)
-    teacher = ask(again(teacher))
+    teacher = ask(rerun(teacher))
     assert server.classroom().watch_as_teacher(token).phase == OPEN
     ann = choose(ann, 0, "each head has its own *matrices*")
     bob = choose(bob, 2)
@@ -114,30 +114,30 @@ def test_class_from_first_question_to_last():
     assert "2 of 2" in slide and "Ann" not in slide
     assert "output><b>" not in slide and "bar right" not in slide  # no counts while voting is open
     assert not any(WORDS["as_predicted"] in item for item in said_on(ann))
-    teacher = button(again(teacher), "class_close")
+    teacher = button(rerun(teacher), "class_close")
     assert server.classroom().watch_as_teacher(token).phase == CLOSED
-    assert WORDS["class_closed"] in texts(again(bob))
-    teacher = button(again(teacher), "class_show")
-    bars = drawn(again(bob), "distribution")
+    assert WORDS["class_closed"] in texts(rerun(bob))
+    teacher = button(rerun(teacher), "class_show")
+    bars = drawn(rerun(bob), "distribution")
     assert "somewhat more" in bars and "bar right" not in bars
-    slide = drawn(again(projector), "slide")
-    teacher = again(teacher)
+    slide = drawn(rerun(projector), "slide")
+    teacher = rerun(teacher)
     box = next(item for item in teacher.checkbox if item.key.startswith("pick_"))
     fine(box.set_value(True).run())
-    assert "each head has its own *matrices*" in texts(again(bob)) and "Ann" not in texts(bob)
-    button(again(teacher), "class_reveal")
+    assert "each head has its own *matrices*" in texts(rerun(bob)) and "Ann" not in texts(bob)
+    button(rerun(teacher), "class_reveal")
     assert server.classroom().watch_as_teacher(token).phase == REVEALED
-    assert WORDS["not_as_predicted"] in texts(again(ann)) and WORDS["as_predicted"] in texts(
-        again(bob)
+    assert WORDS["not_as_predicted"] in texts(rerun(ann)) and WORDS["as_predicted"] in texts(
+        rerun(bob)
     )
 
 
 def test_answer_letters_match_on_phone_and_projector():
     teacher, code, _ = start("heads")
     ann = join(code)
-    ask(again(teacher))
+    ask(rerun(teacher))
     question = find_question("heads", WORDS, "en")
-    options = again(ann).radio[0].options
+    options = rerun(ann).radio[0].options
     assert [option.replace("\\", "") for option in options] == [
         f"**{mark}** {text}" for mark, text in zip("ABCD", question.offered)
     ]
@@ -145,12 +145,12 @@ def test_answer_letters_match_on_phone_and_projector():
     slide = drawn(projector, "slide")
     assert all(f"<b>{mark}</b>" in slide for mark in "ABCD")
     assert "projection matrices" in slide  # what the question is about
-    button(again(teacher), "class_close")
-    assert "- **C** exactly the same number of parameters" not in texts(again(ann))
-    button(again(teacher), "class_discuss_now")
-    assert "**C** exactly the same number of parameters" in texts(again(ann))
-    button(again(teacher), "class_reveal")
-    slide = drawn(again(projector), "slide")
+    button(rerun(teacher), "class_close")
+    assert "- **C** exactly the same number of parameters" not in texts(rerun(ann))
+    button(rerun(teacher), "class_discuss_now")
+    assert "**C** exactly the same number of parameters" in texts(rerun(ann))
+    button(rerun(teacher), "class_reveal")
+    slide = drawn(rerun(projector), "slide")
     assert slide.count("bar right") == 1
     assert "Result (parameters with eight heads ÷ one head): 1.00 ×" in slide
 
@@ -160,7 +160,7 @@ def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
     teacher, code, _ = start("heads")
     assert WORDS["class_here_alone"] in [note.value for note in teacher.info]
     join(code)
-    assert WORDS["class_here_alone"] not in [element.value for element in again(teacher).info]
+    assert WORDS["class_here_alone"] not in [element.value for element in rerun(teacher).info]
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_that_students_cannot_connect_is_said_until_one_has(monkeypatch):
 def test_students_answer_all_kinds_of_questions(name):
     teacher, code, token = start(name)
     ann = join(code)
-    ask(again(teacher))
-    ann = again(ann)
+    ask(rerun(teacher))
+    ann = rerun(ann)
     for radio in ann.radio:
         radio.set_value(0)  # in a form: sent with its button
     while any(box.value is None for box in ann.selectbox):
@@ -212,7 +212,7 @@ def test_reload_returns_to_the_seat():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     key = ann.session_state[SESSION].kept[KEPT][code].value
-    ask(again(teacher))
+    ask(rerun(teacher))
     choose(ann, 1)
     fresh = fine(opened(CLASS.path, code=code))
     (component,) = components(fresh, "ablation_seat")
@@ -250,9 +250,9 @@ def test_students_see_nothing_of_teacher_or_others():
     teacher, code, token = start("heads")
     ann = join(code, "Ann")
     bob = join(code, "Bob")
-    ask(again(teacher))
+    ask(rerun(teacher))
     choose(ann, 1, "only mine")
-    bob = again(bob)
+    bob = rerun(bob)
     sent = repr([item for item in bob]) + repr(bob.session_state[SESSION].kept) + texts(bob)
     assert token not in sent and "only mine" not in sent and "Ann" not in sent
 
@@ -267,12 +267,12 @@ def test_starting_a_class_needs_permission(monkeypatch):
 def test_ending_a_class_deletes_everything():
     teacher, code, token = start("heads")
     ann = join(code)
-    teacher = again(teacher)
+    teacher = rerun(teacher)
     teacher = fine(
         next(item for item in teacher.checkbox if item.key == "end_sure").set_value(True).run()
     )
     button(teacher, "end_class")
-    assert any(item.key == "enter" for item in again(ann).button)
+    assert any(item.key == "enter" for item in rerun(ann).button)
     assert any(
         item.key == "enter"
         for item in fine(opened(CLASS.path, shown="teacher", teacher=token)).button
@@ -289,11 +289,11 @@ def test_teacher_sees_answer_once_revealed_or_requested(is_asked_for):
     """The teacher's screen is often projected for the class."""
     teacher, code, _ = start("heads")
     ann = join(code)
-    teacher = ask(again(teacher))
+    teacher = ask(rerun(teacher))
     choose(ann, 2)
     for step in ("", "class_close", "class_discuss_now", "class_reveal"):
-        teacher = button(again(teacher), step) if step else teacher
-        teacher = again(teacher)
+        teacher = button(rerun(teacher), step) if step else teacher
+        teacher = rerun(teacher)
         if is_asked_for and step == "class_close":
             teacher = fine(
                 next(toggle for toggle in teacher.toggle if toggle.key.startswith("answer_"))
@@ -330,11 +330,11 @@ def test_answers_keep_their_places_on_the_projector():
     teacher, code, _ = start("heads")
     ann = join(code)
     projector = fine(opened(CLASS.path, shown="projector", code=code))
-    teacher = ask(again(teacher))
+    teacher = ask(rerun(teacher))
     orders = []
     for step in ("", "class_close", "class_show", "class_reveal"):
-        teacher = button(again(teacher), step) if step else teacher
-        slide = drawn(again(projector), "slide")
+        teacher = button(rerun(teacher), step) if step else teacher
+        slide = drawn(rerun(projector), "slide")
         orders.append(re.findall(r'class="text">([^<]*)', slide))
         assert re.search(r"--height: (\d+)px", slide)[1] == "64"
         if not step:
@@ -346,7 +346,7 @@ def test_answers_keep_their_places_on_the_projector():
 @pytest.mark.parametrize("name", question_names())
 def test_questions_fit_the_projector(name):
     teacher, code, token = start(name)
-    ask(again(teacher))
+    ask(rerun(teacher))
     projector = fine(opened(CLASS.path, shown="projector", code=code))
     height = re.search(r"--height: (\d+)px", drawn(projector, "slide"))[1]
     bars = drawn(projector, "slide").count("<li")
@@ -362,12 +362,12 @@ def test_pages_have_one_filled_button():
         elif step:
             teacher = button(teacher, step)
         filled = [
-            element.key for element in again(teacher).button if element.proto.type == "primary"
+            element.key for element in rerun(teacher).button if element.proto.type == "primary"
         ]
         assert (
             len(filled) == 1
             and "space"
             == next(button for button in teacher.button if button.key == filled[0]).proto.shortcut
         )
-    for app in (fine(opened(CLASS.path)), again(ann)):
+    for app in (fine(opened(CLASS.path)), rerun(ann)):
         assert sum(button.proto.type == "primary" for button in app.button) <= 1

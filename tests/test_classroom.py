@@ -436,14 +436,14 @@ def test_lost_database_answer_is_retried_without_duplicates(store, monkeypatch):
     calls = []
 
     def lose_every_second(call, seconds):
-        def once():
+        def call_with_failures():
             result = call()
             calls.append(1)
             if len(calls) % 2:
                 raise BusyError("the connection broke")
             return result
 
-        return databases.patiently(once, seconds)
+        return databases.patiently(call_with_failures, seconds)
 
     store.start()
     monkeypatch.setattr(

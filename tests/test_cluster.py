@@ -70,7 +70,7 @@ def workers(shared):
 
 
 @pytest.fixture
-def alone(tmp_path, monkeypatch):
+def own_cluster(tmp_path, monkeypatch):
     """Yield a scheduler with a worker that the test may end, and a connection that notices soon."""
     monkeypatch.setattr(cluster, "ANSWER", 1.0)
     own_machines = Machines(tmp_path, 1)
@@ -242,8 +242,8 @@ def test_lost_scheduler_ends_in_words_and_local_run_completes(tmp_path, monkeypa
     store.close()
 
 
-def test_returning_scheduler_is_found(alone, store):
-    own_machines, workers = alone
+def test_returning_scheduler_is_found(own_cluster, store):
+    own_machines, workers = own_cluster
     observed = []
 
     def replace_all(progress):

@@ -58,12 +58,12 @@ def command(folder, where) -> subprocess.Popen:
 def kill_a_backend(store: Store):
     """Kill the backend of another connection; the server ends all connections and recovers."""
 
-    def others():
+    def list_others():
         with store.reading() as connection:
             return list(connection.scalars(text(OTHERS)))
 
-    wait(lambda: patiently(others))
-    os.kill(patiently(others)[0], signal.SIGKILL)
+    wait(lambda: patiently(list_others))
+    os.kill(patiently(list_others)[0], signal.SIGKILL)
 
 
 def test_commands_and_app_survive_restarts_and_killed_backends(postgresql, tmp_path):  # noqa: F811

@@ -525,12 +525,12 @@ def test_chunked_measurement_equals_measurement_at_once(change, way, monkeypatch
     model, ids, real, order = shaken(config, way, 20)
     sizes = []
 
-    class Counted(Streams):
+    class CountedStreams(Streams):
         def __init__(self, x, entropy):
             sizes.append(len(x))
             super().__init__(x, entropy)
 
-    monkeypatch.setattr(depth_module, "Streams", Counted)
+    monkeypatch.setattr(depth_module, "Streams", CountedStreams)
 
     def run(chunk):
         sizes.clear()
@@ -573,12 +573,12 @@ def test_measuring_does_not_change_the_stream_bit_for_bit(change, way, monkeypat
     stream = model.run_blocks
     last = []
 
-    class Kept(Streams):
+    class StoredStreams(Streams):
         def __init__(self, x, entropy):
             observed.extend(x.clone())
             super().__init__(x, entropy)
 
-    monkeypatch.setattr(depth_module, "Streams", Kept)
+    monkeypatch.setattr(depth_module, "Streams", StoredStreams)
     monkeypatch.setattr(model, "run_blocks", lambda *args: last.append(stream(*args)) or last[-1])
     journey(model, ids, real, config, WORDS, order, {1, 2, 4})
     assert len(observed) == len(plain) == 5

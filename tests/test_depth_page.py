@@ -26,7 +26,7 @@ def opened(page=DEPTH, **params):
     return pages.opened(page, **params)
 
 
-def said(app) -> str:
+def captions(app) -> str:
     return " ".join(caption.value for caption in app.caption).replace("\\", "")
 
 
@@ -78,10 +78,10 @@ def test_grid_lists_equal_combinations(params, count, sentence):
 
 def test_impossible_variant_is_left_out_with_reason():
     app = fine(opened(d_model="72", variants="n_heads-5~norm-none"))
-    assert "5 heads skipped" in said(app) and "must divide" in said(app)
+    assert "5 heads skipped" in captions(app) and "must divide" in captions(app)
     assert names(app)[1:] == ["− norm"]
     app = fine(opened(norm="none", variants="norm-none"))
-    assert "norm skipped: same as the baseline" in said(app)
+    assert "norm skipped: same as the baseline" in captions(app)
 
 
 @pytest.mark.parametrize("name", ablation)

@@ -15,7 +15,7 @@ from tests.test_cost import configs
 TOKENS = ["a", "b", "<script>", "d"]
 
 
-def drawn(config, layer=0):
+def draw(config, layer=0):
     svg = block_svg(forward(config, TOKENS), layer)
     root = ET.fromstring(svg)  # well-formed, or this raises
     return svg, " ".join(root.itertext())
@@ -23,7 +23,7 @@ def drawn(config, layer=0):
 
 @pytest.mark.parametrize("config", list(configs(25)), ids=str)
 def test_diagram_shows_what_ran(config):
-    svg, words = drawn(config)
+    svg, words = draw(config)
     forward_pass = forward(config, TOKENS)
     for name, is_drawn in (
         ("Attention", config.attention),
@@ -62,16 +62,16 @@ def test_diagram_shows_what_ran(config):
 
 def test_pre_and_post_norm_stand_in_another_order():
     for placement, first in (("pre", "LayerNorm"), ("post", "Attention")):
-        _, words = drawn(Config(placement=placement))
+        _, words = draw(Config(placement=placement))
         order = re.findall(r"LayerNorm|Attention", words)
         assert order[0] == first
 
 
 def test_only_what_differs_from_the_defaults_is_marked():
-    assert "changed" not in drawn(Config())[0]
-    assert "changed" not in drawn(Config(d_model=128))[0]  # what only follows is not marked
+    assert "changed" not in draw(Config())[0]
+    assert "changed" not in draw(Config(d_model=128))[0]  # what only follows is not marked
     for change in ({"d_head": 8}, {"d_head": 16, "d_model": 128}, {"d_ff": 256, "d_model": 128}):
-        assert "changed" in drawn(Config(**change))[0]
+        assert "changed" in draw(Config(**change))[0]
     for change in (
         {"norm": "RMSNorm"},
         {"mask": "causal"},
@@ -79,13 +79,13 @@ def test_only_what_differs_from_the_defaults_is_marked():
         {"ffn": False},
         {"residual_ffn": False},
     ):
-        assert "changed" in drawn(Config(**change))[0]
+        assert "changed" in draw(Config(**change))[0]
 
 
 def test_parallel_ffn_reads_attention_input():
     """The wire to its box begins at the stream, above the first sum, and passes attention by."""
     for parallel in (False, True):
-        svg, _ = drawn(Config(parallel=parallel))
+        svg, _ = draw(Config(parallel=parallel))
         wires = [
             part.split() for part in re.findall(r'<polyline class="wire" points="([^"]*)"', svg)
         ]
@@ -98,7 +98,7 @@ def test_parallel_ffn_reads_attention_input():
 
 def test_differing_layers_are_shown_and_current_is_marked():
     config = Config(n_layers=6, window=4, global_every=3, position="rope", nope_every=2)
-    svg, words = drawn(config, layer=2)
+    svg, words = draw(config, layer=2)
     assert "window 4 in layers 1, 2, 4, 5" in words and "positions in layers 1, 3, 5" in words
     rows = [
         re.findall(r'class="layer([^"]*)"', row) for row in re.findall(r"<g><title>.*?</g>", svg)
@@ -111,7 +111,7 @@ def test_differing_layers_are_shown_and_current_is_marked():
     assert "window" not in words.split("Attention")[1].split("weights")[0], (
         "layer 3 sees everything"
     )
-    assert "in layers" not in drawn(Config(n_layers=6, window=4))[1]
+    assert "in layers" not in draw(Config(n_layers=6, window=4))[1]
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

@@ -75,7 +75,7 @@ def ship(**params):
     return plan
 
 
-def shown(app) -> list:
+def list_rows(app) -> list:
     """Return every row of the page's exportable table."""
     return [tuple(row)[1:] for row in tables_of(app)["all logged steps"]().itertuples()]
 
@@ -97,7 +97,7 @@ def untrained(app) -> bool:
 def test_shipped_results_show_at_once_with_provenance():
     plan = ship(**TINY, **CPU)
     app = fine(opened(**TINY, **CPU))
-    assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
+    assert untrained(app) and sorted(list_rows(app)) == sorted(rows_of(plan))
     text = texts(app).replace("\\", "")
     assert (
         f"{SHIPS}: 4 runs, seeds 0 to 1. Trained on device_of_1980 with PyTorch torch_of_1980"
@@ -154,7 +154,7 @@ def test_damaged_curves_are_reported_and_alone_lost(data):
 def test_training_of_another_session_shows_at_once():
     plan = running(trained(**TINY)).plan
     app = fine(opened(**TINY))
-    assert untrained(app) and sorted(shown(app)) == sorted(rows_of(plan))
+    assert untrained(app) and sorted(list_rows(app)) == sorted(rows_of(plan))
     text = texts(app)
     assert f"{HERE}: 4 runs, seeds 0 to 1." in text
     assert "Previously trained here, seeds 0 to 1" in text and "Already trained" in start_line(app)
@@ -241,7 +241,7 @@ def test_study_results_show_at_once(store):
         if run.task == "copy" and run.variant in ("baseline", "1 head")
     ]
     expected = [(run.variant, run.seed, *row) for run in runs for row in stored[run.id]]
-    assert sorted(map(repr, shown(app))) == sorted(map(repr, expected))
+    assert sorted(map(repr, list_rows(app))) == sorted(map(repr, expected))
     assert "Press Start" in texts(opened(**link_of(store, variant="− norm")))
 
 

@@ -26,7 +26,7 @@ def name_of(call) -> str:
     return call.attr if isinstance(call, ast.Attribute) else getattr(call, "id", "")
 
 
-def found() -> list[tuple[str, str]]:
+def find_fragments() -> list[tuple[str, str]]:
     """Return (module, function) of every fragment and dialog."""
     built = []
     for path in SOURCES:
@@ -84,7 +84,7 @@ def draw(module, function):
     )
 
 
-@pytest.mark.parametrize("module, function", found())
+@pytest.mark.parametrize("module, function", find_fragments())
 def test_fragment_error_becomes_a_sentence(module, function, monkeypatch):
     app = AppTest.from_function(draw, args=(module, function), default_timeout=30).run()
     check(app)

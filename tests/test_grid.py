@@ -309,7 +309,7 @@ def test_heads_that_do_not_divide_width_are_left_out():
     )
 
 
-def ended(**columns) -> Grid:
+def grid_of(**columns) -> Grid:
     """Return a one-pass grid with these final statistics; rms is 1 by default."""
     count = len(next(iter(columns.values())))
     ends = np.full((count, 1, len(statistic)), 1.0)
@@ -335,7 +335,7 @@ def ended(**columns) -> Grid:
     ],
 )
 def test_alike_is_what_differs_by_rounding_alone(columns, alike):
-    assert ended(**columns).ends_equal(next(iter(columns))) == alike
+    assert grid_of(**columns).ends_equal(next(iter(columns))) == alike
 
 
 def test_explained_share_is_weighted_by_variants():
@@ -347,7 +347,7 @@ def test_explained_share_is_weighted_by_variants():
     ends = 3 * dice.normal(size=9) + np.array([0, 1, 1, 4, 4, 4, 4, 4, 4])
     ends[8] = NAN
     names = ["LayerNorm", "RMSNorm", "RMSNorm", *["none"] * 6]
-    ended_grid = ended(cosine=ends)
+    ended_grid = grid_of(cosine=ends)
     ended_grid = dataclasses.replace(
         ended_grid,
         axes={"norm": ("LayerNorm", "RMSNorm", "none")},

@@ -24,7 +24,7 @@ from tests.test_model_page import fine, opened
 LONG = "a word that is far too long to be shown on an axis as a whole"
 
 
-def drawn(chart) -> tuple[dict, pd.DataFrame]:
+def read_chart(chart) -> tuple[dict, pd.DataFrame]:
     """Return the specification and the table that a page sends to the browser."""
     return (
         json.loads(chart.proto.spec),
@@ -36,7 +36,7 @@ def drawn(chart) -> tuple[dict, pd.DataFrame]:
 def test_next_words_with_equal_labels_have_own_bars(monkeypatch, out):
     monkeypatch.setattr(Words, "label", lambda self, token: f"{LONG} {token}")
     app = fine(opened(taken="words", out=out))
-    spec, table = drawn(app.get("vega_lite_chart")[0])
+    spec, table = read_chart(app.get("vega_lite_chart")[0])
     bars = spec["layer"][0]["encoding"]
     row = bars["y"]["field"]
     side = bars["yOffset"]["field"]
@@ -53,7 +53,7 @@ def open_equal_pairs():
 
 def test_pairs_of_the_same_words_are_two_arcs():
     app = open_equal_pairs()
-    spec, table = drawn(app.get("vega_lite_chart")[0])
+    spec, table = read_chart(app.get("vega_lite_chart")[0])
     arcs = table[table.word.isna()]
     assert (arcs.groupby(spec["layer"][0]["encoding"]["detail"]["field"]).size() == 25).all()
     assert arcs.pair.unique().tolist() == ["dog → the"]

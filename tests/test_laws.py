@@ -53,7 +53,7 @@ def named(changes: list[dict]):
 EVERY = pytest.mark.parametrize("change", named(ENTRIES + OFF + COMBINED))
 
 
-def without(field):
+def changes_without(field):
     return [change for change in ENTRIES + OFF + COMBINED if field not in change]
 
 
@@ -191,7 +191,7 @@ def test_tracing_changes_nothing_bit_for_bit(change):
 # The future
 
 
-@pytest.mark.parametrize("change", named(without("mask")))
+@pytest.mark.parametrize("change", named(changes_without("mask")))
 def test_causal_model_ignores_the_future(change):
     config = BASE.replace(mask="causal").replace(**change)
     for index in range(1, 6):
@@ -284,7 +284,7 @@ def test_global_random_states_are_untouched(change):
     named(
         [
             c
-            for c in without("placement")
+            for c in changes_without("placement")
             if not any("residual" in key or key == "skips" for key in c)
         ]
     ),

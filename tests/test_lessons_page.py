@@ -64,7 +64,7 @@ def store(app, name: str, sure: int = 1):
     )
 
 
-def kept(app) -> dict:
+def stored_entries(app) -> dict:
     return app.session_state[SESSION].kept[KEPT].entries
 
 
@@ -155,7 +155,7 @@ def test_reasons_show_literally(because):
         .run()
     )
     app = store(app, "heads")
-    stored = kept(app)["heads"].because
+    stored = stored_entries(app)["heads"].because
     assert (
         stored == clean(because.encode("utf-8", "ignore").decode())[:BECAUSE]
         and len(stored) <= BECAUSE
@@ -234,22 +234,22 @@ def test_withdrawn_answer_is_not_stored(name):
     next(group for group in app.button_group if group.key == f"sure_{name}").set_value(None)
     app = pressed(app, name)
     messages = [toast.value.replace("\\", "") for toast in app.toast]
-    assert not kept(app) and messages == [phrases(ENGLISH)["store_first"]]
+    assert not stored_entries(app) and messages == [phrases(ENGLISH)["store_first"]]
     app = (
         next(group for group in app.button_group if group.key == f"sure_{name}").set_value(1).run()
     )
     lesson_read = read_lesson(name).prediction
     if lesson_read.options:
         next(radio for radio in app.radio if radio.key == f"answer_{name}").set_value(last)
-        assert kept(pressed(app, name))[name].answer == last
+        assert stored_entries(pressed(app, name))[name].answer == last
     elif lesson_read.ranked:  # what comes next has not been said of the new order
         next(box for box in app.selectbox if box.key == f"answer_{name}_0_").set_value(first[1])
         app = pressed(app, name)
-        assert not kept(app) and len(app.toast) == 1
+        assert not stored_entries(app) and len(app.toast) == 1
         order = [first[1], first[0], *first[2:]]
-        assert kept(store(answer(app, name, order[1:]), name))[name].answer == order
+        assert stored_entries(store(answer(app, name, order[1:]), name))[name].answer == order
     else:
         next(slider for slider in app.slider if slider.key == f"answer_{name}").set_value(
             100 * last[0]
         )
-        assert kept(pressed(app, name))[name].answer[0] == pytest.approx(last[0])
+        assert stored_entries(pressed(app, name))[name].answer[0] == pytest.approx(last[0])

@@ -61,7 +61,7 @@ def test_questions_stay_the_same(count, digest):
     assert hashlib.blake2b(repr(drawn).encode(), digest_size=8).hexdigest() == digest
 
 
-class Left(BaseException):
+class UserLeftError(BaseException):
     """Exception that ends a run as Streamlit does when its user has left."""
 
 
@@ -71,7 +71,7 @@ def leave_after(signs: int):
 
     def watch(*_):
         if next(left, None) is None:
-            raise Left
+            raise UserLeftError
 
     return watch
 
@@ -93,7 +93,7 @@ def test_heavy_runs_queue_and_waiting_ones_can_leave(monkeypatch):
     visitor = threading.Thread(target=first)
     visitor.start()
     begun.wait()
-    with report_to(leave_after(0)), pytest.raises(Left), memory.room_for(1, "This grid"):
+    with report_to(leave_after(0)), pytest.raises(UserLeftError), memory.room_for(1, "This grid"):
         raise AssertionError("two heavy runs at once")
     with report_to(lambda *sign: (signs.append(sign), on.set())), memory.room_for(1, "This grid"):
         visitor.join()
@@ -213,7 +213,7 @@ def test_passes_report_progress_and_can_be_last(kind, monkeypatch):
     )
 
     for last in (1, 5, len(signs) - 2):
-        with report_to(leave_after(last)), pytest.raises(Left):
+        with report_to(leave_after(last)), pytest.raises(UserLeftError):
             deep(kind, 7102)
         assert not _open.get() and not memory._heavy_run.locked()
     deep(kind, 7102)

@@ -31,7 +31,7 @@ def accuracy(out: str, mode: str = "zero") -> str:
     return f"{100 * row.without:.1f} %"
 
 
-def told(page) -> str:
+def main_text(page) -> str:
     return plain(page.locator("[data-testid=stMain]").inner_text())
 
 
@@ -40,7 +40,7 @@ def test_click_on_sweep_map_removes_part(open_page):
     canvas, layout = canvas_of(page, "sweep_map")
     canvas.click(position=dict(zip("xy", centre(layout, 0, 1, 5))))
     settle(page)
-    assert "Effect of removing FFN 2" in told(page) and accuracy("2.ffn") in told(page)
+    assert "Effect of removing FFN 2" in main_text(page) and accuracy("2.ffn") in main_text(page)
 
 
 def test_generated_words_can_be_opened(open_page):
@@ -78,11 +78,11 @@ def test_training_page_opens_trained_model(open_page):
     settle(page)
     assert "copy: baseline, seed 0, step 30" in page.evaluate(
         "document.body.innerText"
-    ) or "copy" in told(page)
+    ) or "copy" in main_text(page)
     page.get_by_role("radio", name="Ablation").click()
     page.get_by_role("radio", name="All components").click()
     settle(page)
-    assert "in logit difference" in told(page)
+    assert "in logit difference" in main_text(page)
 
 
 def test_sentence_is_written_by_clicks_and_keys(open_page):
@@ -111,7 +111,7 @@ def test_sentence_is_written_by_clicks_and_keys(open_page):
     expect(field).to_have_value("the lawyer held that the courts")
     assert page.evaluate(focused) == "courts"
     assert page.locator(".lexicon button[tabindex='0']").count() == 1
-    assert "Next token after “courts”" in told(page)
+    assert "Next token after “courts”" in main_text(page)
     page.get_by_role("button", name="Complete").click()
     settle(page)
     assert field.input_value().startswith(

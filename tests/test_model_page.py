@@ -119,7 +119,7 @@ def test_texts_show_literally_or_are_refused(view, text):
     assert not app.error or "vocabulary" in told(app)
 
 
-def bring(app, **sent) -> AppTest:
+def upload(app, **sent) -> AppTest:
     """Upload files and press Open."""
     index = app.file_uploader[0]
     index.set_value([(name, data, "application/octet-stream") for name, data in sent.items()])
@@ -135,7 +135,7 @@ def small(**changes) -> dict[str, bytes]:
 
 
 def test_uploaded_model_opens_for_its_session_only():
-    app = bring(fine(opened(out=READER)), **small())
+    app = upload(fine(opened(out=READER)), **small())
     assert setting(app, "model") == "mine" and setting(app, "out") == ""
     assert f"{files.from_upload(small()).parameters:,} parameters" in texts(app)
     other = fine(opened(model="mine"))
@@ -145,7 +145,7 @@ def test_uploaded_model_opens_for_its_session_only():
 def test_session_models_are_limited_by_memory(monkeypatch):
     app = fine(opened())
     for seed in range(6):
-        app = bring(app, **small(seed=seed))
+        app = upload(app, **small(seed=seed))
     assert (
         len(app.session_state["_models"]) == 4
         and setting(app, "model") in app.session_state["_models"]
@@ -153,7 +153,7 @@ def test_session_models_are_limited_by_memory(monkeypatch):
     monkeypatch.setenv("ABLATION_MAX_MB", "1")
     gc.collect()  # visitors of other tests, who would count among all
     for seed in (8, 9):  # each takes more than half of it
-        app = bring(app, **small(d_model=112, seed=seed))
+        app = upload(app, **small(d_model=112, seed=seed))
     assert len(app.session_state["_models"]) == 1 and setting(app, "model") == next(
         iter(app.session_state["_models"])
     )
@@ -167,7 +167,7 @@ def test_session_models_are_limited_by_memory(monkeypatch):
     ],
 )
 def test_file_without_model_is_refused_without_loss(sent, why):
-    app = bring(fine(opened(out=READER, prompt="the judges were late .")), **sent)
+    app = upload(fine(opened(out=READER, prompt="the judges were late .")), **sent)
     assert why in told(app)
     assert setting(app, "model") == files.SHIPPED and setting(app, "out") == READER
     assert setting(app, "prompt") == "the judges were late ."
@@ -244,7 +244,7 @@ def test_headline_under_soft_cap_is_sum_of_contributions():
     bench = knockout.bench(Opened("capped", model, SHIPPED.tokens, "sentences"))
     capped = bench.baseline.values["difference"].mean().item()
     text = texts(
-        bring(fine(opened(taken="credit")), **native.model_files(model, "capped", "sentences"))
+        upload(fine(opened(taken="credit")), **native.model_files(model, "capped", "sentences"))
     )
     assert (
         f"(was vs. were), is {number(difference)} on average, before the soft-cap of 3 (after it"

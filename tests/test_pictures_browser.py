@@ -54,14 +54,14 @@ SAVED = """() => {
 }"""  # a browser lets no page save many files in a row
 
 
-def taken(page, row, kind) -> bytes:
+def save_picture(page, row, kind) -> bytes:
     page.evaluate("window.saved = null")
     row.get_by_text(kind, exact=True).click()
     page.wait_for_function("window.saved")
     return base64.b64decode(page.evaluate("window.saved"))
 
 
-def alone(chromium, svg: str) -> Image.Image:
+def photograph(chromium, svg: str) -> Image.Image:
     """Return the screenshot of the SVG, opened in a browser without network."""
     page = chromium.new_page(viewport={"width": 1400, "height": 900}, offline=True)
     page.set_content(f"<body style='margin:0'>{svg}")
@@ -112,13 +112,13 @@ def test_exported_picture_has_page_colours(open_page, chromium, address, path):
     expect(rows).to_have_count(len(elements))
     page.evaluate(SAVED)
     for element, picture, row in zip(elements, screenshots, rows.all()):
-        svg = taken(page, row, "SVG").decode()
+        svg = save_picture(page, row, "SVG").decode()
         assert address not in svg and not re.search(r"url\((?!#)", svg)
         assert {*re.findall(r"url\(#([^)]+)\)", svg)} <= {*re.findall(r'\bid="([^"]+)"', svg)}
         down = above(svg, element.evaluate("each => Boolean(each.toSvg)"), picture.height)
-        png = Image.open(io.BytesIO(taken(page, row, "PNG"))).convert("RGB")
+        png = Image.open(io.BytesIO(save_picture(page, row, "PNG"))).convert("RGB")
         for exported in (
-            alone(chromium, svg),
+            photograph(chromium, svg),
             png.resize([size // 2 for size in png.size], Image.Resampling.BOX),
         ):
             exported = exported.crop((0, down, picture.width, down + picture.height))

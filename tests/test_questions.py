@@ -126,7 +126,7 @@ def test_right_answers_are_marked_only_when_allowed(name):
         assert bool(sum(marked)) != bool(tied)
 
 
-class Seen(html.parser.HTMLParser):
+class TagParser(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.tags = []
@@ -142,7 +142,7 @@ class Seen(html.parser.HTMLParser):
 @given(some.lists(some.text(max_size=60), min_size=1, max_size=5), some.integers(0, 10**6))
 def test_vote_picture_describes_itself(labels, count):
     svg = tally_svg([Count(label, [count, n]) for n, label in enumerate(labels)], "votes")
-    parser = Seen()
+    parser = TagParser()
     parser.feed(svg)
     assert {tag for tag, _ in parser.tags} <= {"svg", "style", "text", "rect"}
     assert parser.told.count(str(count)) >= len(labels)
@@ -163,7 +163,7 @@ def test_handout_has_typed_text_and_no_names():
         (BEFORE, 1, 2, "Bob", write_check([0] * 8), 0, "", 1.0),
     )
     page = write_class_report(table, "BCDFG", WORDS)
-    parser = Seen()
+    parser = TagParser()
     parser.feed(page)
     assert {tag for tag, _ in parser.tags} <= set(
         "html head meta title style body main h1 section h2 h3 p strong figure figcaption svg text"

@@ -161,7 +161,7 @@ def page(name):
     acknowledge("")
 
 
-class Hands:
+class QuickUser:
     """User at a browser who moves controls faster than the page can follow."""
 
     def __init__(self, name, monkeypatch):
@@ -192,7 +192,7 @@ def test_interrupted_run_loses_no_change(name, monkeypatch):
     @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def hold(changes):
         with monkeypatch.context() as patch:
-            user = Hands(name, patch)
+            user = QuickUser(name, patch)
             for delta, cut in changes:
                 user.drawn = 0
                 user.cut = cut
@@ -207,7 +207,7 @@ def test_interrupted_run_loses_no_change(name, monkeypatch):
 
 @pytest.mark.parametrize("cut", range(0, 24, 3))
 def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
-    user = Hands("one_block", monkeypatch)
+    user = QuickUser("one_block", monkeypatch)
     for width in range(72, 121, 8):
         user.move(cut, d_model=str(width))
     assert link(user.app) == {"d_model": "120"}
@@ -215,7 +215,7 @@ def test_seven_presses_on_width_change_the_width_alone(cut, monkeypatch):
 
 @pytest.mark.parametrize("name, value, meets", [("d_ff", 512, 128), ("d_head", 8, 32)])
 def test_chosen_value_stays_when_width_passes_its_default(name, value, meets, monkeypatch):
-    user = Hands("one_block", monkeypatch)
+    user = QuickUser("one_block", monkeypatch)
     move(user.app, **{name: value}).run()
     for width in (meets, 2 * meets):
         move(user.app, d_model=width).run()
@@ -223,7 +223,7 @@ def test_chosen_value_stays_when_width_passes_its_default(name, value, meets, mo
 
 
 def test_width_passes_values_that_heads_do_not_divide(monkeypatch):
-    user = Hands("one_block", monkeypatch)
+    user = QuickUser("one_block", monkeypatch)
     move(user.app, n_heads=16).run()
     for width, heads, notes in ((72, 12, 1), (80, 16, 0), (88, 11, 1), (88, 11, 1), (96, 16, 0)):
         move(user.app, d_model=width).run()

@@ -53,7 +53,7 @@ texts = some.one_of(
 )
 
 
-class Seen(HTMLParser):
+class ReportParser(HTMLParser):
     """Parser that collects tags with their attributes' names, text and links."""
 
     def __init__(self, text: str):
@@ -88,7 +88,7 @@ def everything() -> Report:
 
 
 def plain(text: str) -> str:
-    return " ".join("".join(Seen(text).texts).split())
+    return " ".join("".join(ReportParser(text).texts).split())
 
 
 def numbers_in(text: str) -> list[list[str]]:
@@ -107,10 +107,12 @@ def test_typed_text_stays_text(name, conclusion, because):
     )
     harmless = Report({item: entry(item, 1, because and "x") for item in QUICK}, "x", "x", SETTINGS)
     tags = [
-        tag for tag in Seen(text).tags if tag[0] not in ("bdi", "p", "h2", "section")
+        tag for tag in ReportParser(text).tags if tag[0] not in ("bdi", "p", "h2", "section")
     ]  # empty text has none
     assert tags == [
-        tag for tag in Seen(write(harmless)).tags if tag[0] not in ("bdi", "p", "h2", "section")
+        tag
+        for tag in ReportParser(write(harmless)).tags
+        if tag[0] not in ("bdi", "p", "h2", "section")
     ]
     assert " ".join(because.split()) in plain(text)
     text.encode("utf-8")
@@ -134,7 +136,7 @@ def test_report_has_parts_in_order_without_server(spoken):
         index == sorted(index) and "2026-03-01 12:30 UTC" in visible_text and "Ada" in visible_text
     )
     assert all(kind_name in visible_text for kind_name in versions().values())
-    for tag, names in Seen(text).tags:
+    for tag, names in ReportParser(text).tags:
         assert tag not in ("link", "img", "iframe", "script", "form") and not {
             "src",
             "style",
@@ -167,7 +169,7 @@ def test_report_has_all_verdicts_and_numbers(name):
         assert numbers_in(text) == expected
         assert (
             f"http://lab/{lesson_read.experiment.page}?{len(lesson_read.experiment.params)}"
-            in Seen(text).links
+            in ReportParser(text).links
         )
 
 
@@ -176,7 +178,7 @@ def test_its_script_prints_its_numbers(tmp_path):
     text = write(everything())
     (script,) = re.findall(r"<pre[^>]*>(.*?)</pre>", text, re.DOTALL)
     file = tmp_path / "script.py"
-    file.write_text("".join(Seen(script).texts), encoding="utf-8")
+    file.write_text("".join(ReportParser(script).texts), encoding="utf-8")
     printed = subprocess.run(
         [sys.executable, str(file)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -213,7 +215,7 @@ def test_report_download_has_typed_texts_and_settings():
     assert "1 of 13" in text and read_lesson("heads").title in text and "As predicted" in text
     app = fine(widget(app.text_input, "report_name").set_value("Ada <b>").run())
     app = fine(widget(app.text_area, "report_conclusion").set_value("It costs\nnothing.").run())
-    parser = Seen(download(app, phrases("en")["report_download"]))
+    parser = ReportParser(download(app, phrases("en")["report_download"]))
     assert {"Ada <b>", "It costs\nnothing."} <= set(parser.texts)
     links = {urlsplit(link).path: dict(parse_qsl(urlsplit(link).query)) for link in parser.links}
     assert (

@@ -26,7 +26,7 @@ CPU = Machine(device="cpu")
 FOREVER = 1000
 
 
-def begun(config=SMALL, training=SHORT, seeds=(5, 6, 7), machine=CPU):
+def start_all(config=SMALL, training=SHORT, seeds=(5, 6, 7), machine=CPU):
     return [start(config, training, seed, machine) for seed in seeds]
 
 
@@ -74,7 +74,7 @@ def assert_as_alone(states, tolerance=1e-5):
 @pytest.mark.parametrize("name", task)
 def test_stacked_tasks_train_as_alone(name):
     config = task[name].config(d_model=16, n_heads=2, n_layers=1)
-    assert_as_alone(begun(config, Training(task=name, steps=30, batch=8, every=3)))
+    assert_as_alone(start_all(config, Training(task=name, steps=30, batch=8, every=3)))
 
 
 MENU = [
@@ -102,7 +102,9 @@ CHANGES = [
 @pytest.mark.parametrize("method", optimiser)
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_stacked_parts_train_as_alone(change, method):
-    assert_as_alone(begun(SMALL.replace(**change), dataclasses.replace(SHORT, optimiser=method)))
+    assert_as_alone(
+        start_all(SMALL.replace(**change), dataclasses.replace(SHORT, optimiser=method))
+    )
 
 
 @pytest.mark.parametrize("method", optimiser)
@@ -114,7 +116,7 @@ def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
     original = run.model
     monkeypatch.setattr(run, "model", lambda state: original(state).double())
     training = dataclasses.replace(SHORT, optimiser=method, steps=15)
-    assert_as_alone(begun(SMALL.replace(init="normal_1"), training))
+    assert_as_alone(start_all(SMALL.replace(init="normal_1"), training))
 
 
 @pytest.mark.slow
@@ -132,25 +134,27 @@ def test_so_are_weights_that_magnify_every_rounding(method, monkeypatch):
 )
 @pytest.mark.parametrize("method", optimiser)
 def test_so_it_is_with_every_way_of_training(change, method):
-    states = begun(BARE, dataclasses.replace(SHORT, optimiser=method, **change))
+    states = start_all(BARE, dataclasses.replace(SHORT, optimiser=method, **change))
     assert_states_near(*assert_as_alone(states))
 
 
 def test_stacked_seeds_are_clipped_by_own_norm():
     """The limit lies between the seeds' norms: some gradients are clipped, others are not."""
     sgd = dataclasses.replace(SHORT, optimiser="sgd", weight_decay=0.0, steps=1, warmup=0)
-    norms = sorted(rows[0].gradient_norm for _, rows in chunk(begun(training=sgd), FOREVER))
+    norms = sorted(rows[0].gradient_norm for _, rows in chunk(start_all(training=sgd), FOREVER))
     assert norms[0] < norms[1] < norms[2]
-    states = begun(training=dataclasses.replace(sgd, clip=norms[1]))
+    states = start_all(training=dataclasses.replace(sgd, clip=norms[1]))
     assert_states_near(*assert_as_alone(states), 1e-6)
 
 
 def test_stacked_bfloat16_matches_within_its_precision():
-    states = begun(
+    states = start_all(
         training=dataclasses.replace(SHORT, steps=3),
         machine=Machine(device="cpu", dtype="bfloat16"),
     )
-    fine = [rows for _, rows in chunk(begun(training=dataclasses.replace(SHORT, steps=3)), FOREVER)]
+    fine = [
+        rows for _, rows in chunk(start_all(training=dataclasses.replace(SHORT, steps=3)), FOREVER)
+    ]
     rough = [rows for _, rows in chunk(states, FOREVER)]
     assert_near(rough, [alone(state, FOREVER)[1] for state in states], 0.02)
     assert all(a[0].loss != b[0].loss for a, b in zip(fine, rough))
@@ -182,7 +186,7 @@ def one_by_one(states):
 
 @pytest.mark.parametrize("method", optimiser)
 def test_chunking_keeps_stacked_rows_and_weights_exact(method):
-    states = begun(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
+    states = start_all(training=dataclasses.replace(SHORT, optimiser=method, steps=9))
     full = chunk(states, FOREVER)
     rows, ends = in_steps(states, stacked)
     assert repr(rows) == repr([rows_alone for _, rows_alone in full])
@@ -201,7 +205,7 @@ def test_chunking_keeps_stacked_rows_and_weights_exact(method):
 )
 @pytest.mark.parametrize("method", optimiser)
 def test_stacked_run_can_continue_alone(method, ways):
-    states = begun(BARE, dataclasses.replace(SHORT, optimiser=method))
+    states = start_all(BARE, dataclasses.replace(SHORT, optimiser=method))
     rows, ends = in_steps(states, *ways)
     apart = [alone(state, FOREVER) for state in states]
     assert_near(rows, [rows_alone for _, rows_alone in apart])
@@ -209,7 +213,7 @@ def test_stacked_run_can_continue_alone(method, ways):
 
 
 def test_seed_result_is_independent_of_stack():
-    few, extra = (chunk(begun(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
+    few, extra = (chunk(start_all(seeds=seeds), FOREVER) for seeds in ((5, 6), (6, 9, 5, 7)))
     assert_near([few[0][1], few[1][1]], [extra[2][1], extra[0][1]])
 
 
@@ -240,7 +244,7 @@ def test_diverged_seed_leaves_others_unharmed(method, every, which, factor):
     training = dataclasses.replace(SHORT, optimiser=method, every=every, steps=12)
     begin = [
         state
-        for state, _ in chunk(begun(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)
+        for state, _ in chunk(start_all(BARE.replace(norm="none"), training, seeds=(5, 6, 7, 8)), 0)
     ]
     begin[1] = spoiled(begin[1], which, factor)
     begin[3] = spoiled(begin[3], which, -factor)
@@ -258,13 +262,13 @@ def test_diverged_seed_leaves_others_unharmed(method, every, which, factor):
 
 
 def test_only_seeds_can_be_stacked():
-    states = begun()
+    states = start_all()
     assert can_stack(states) and can_stack(states[:1]) and not can_stack([])
     further = alone(states[0], 0)[0]
     others = [
-        begun(SMALL.replace(n_heads=4))[0],
-        begun(training=dataclasses.replace(SHORT, batch=5))[0],
-        begun(machine=Machine(device="cpu", dtype="bfloat16"))[0],
+        start_all(SMALL.replace(n_heads=4))[0],
+        start_all(training=dataclasses.replace(SHORT, batch=5))[0],
+        start_all(machine=Machine(device="cpu", dtype="bfloat16"))[0],
         further,
         dataclasses.replace(states[0], diverged=True),
     ]
@@ -273,7 +277,7 @@ def test_only_seeds_can_be_stacked():
         with pytest.raises(ValueError, match="differ only in the seed"):
             chunk([*states, other], 0)
     assert can_stack([further]) and can_stack([alone(state, 0)[0] for state in states])
-    assert not can_stack(begun(SMALL.replace(dropout=0.1)))
+    assert not can_stack(start_all(SMALL.replace(dropout=0.1)))
     assert not can_stack([state for state, _ in chunk(states, FOREVER)])
 
 
@@ -286,7 +290,7 @@ def test_only_seeds_can_be_stacked():
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 def test_gpu_trains_stacked_seeds_as_alone(change, method):
     training = dataclasses.replace(SHORT, optimiser=method, steps=10)
-    states = begun(BARE.replace(**change), training, machine=Machine(device="cuda"))
+    states = start_all(BARE.replace(**change), training, machine=Machine(device="cuda"))
     rows, ends = in_steps(states, stacked, one_by_one, stacked)
     apart = [alone(state, FOREVER) for state in states]
     assert_near(rows, [rows_alone for _, rows_alone in apart], 1e-4)

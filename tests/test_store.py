@@ -38,7 +38,7 @@ def study(store):
     return store.enrol(STUDY).study
 
 
-def taken(store, study, owner, limit=100) -> list[int]:
+def claim_runs(store, study, owner, limit=100) -> list[int]:
     return [run for run, *_ in store.claim(study, owner, limit)]
 
 
@@ -68,7 +68,7 @@ def test_study_is_added_whole_and_once(store):
 
 
 def test_changed_study_adds_new_runs_and_keeps_old(store, study):
-    run = taken(store, study, "me|1|a", 1)[0]
+    run = claim_runs(store, study, "me|1|a", 1)[0]
     store.store_reports("me|1|a", [Report(run, DONE, ROWS[:1], 100)])
     changed = parse(TEXT.replace("seeds = 3", "seeds = [0, 5]").replace("a =", "renamed ="))
     actual = store.enrol(changed)
@@ -83,7 +83,7 @@ def test_changed_study_adds_new_runs_and_keeps_old(store, study):
 
 
 def test_rows_come_back_to_the_last_bit(store, study):
-    (run,) = taken(store, study, "me|1|a", 1)
+    (run,) = claim_runs(store, study, "me|1|a", 1)
     assert (
         store.store_reports("me|1|a", [Report(run, RUNNING, ROWS[:1], 1, 0.5, device="x")]) == set()
     )
@@ -109,16 +109,16 @@ def test_rows_come_back_to_the_last_bit(store, study):
 
 
 def test_nobody_gets_what_another_has(store, study):
-    first = taken(store, study, "me|1|a", 5)
-    two = taken(store, study, "me|1|b", 100)
+    first = claim_runs(store, study, "me|1|a", 5)
+    two = claim_runs(store, study, "me|1|b", 100)
     assert len(first) == 5 and len(two) == 7 and not set(first) & set(two)
     assert first == [run.id for run in store.runs(study)][:5]  # in the order of the study
-    assert taken(store, study, "me|1|c") == []
+    assert claim_runs(store, study, "me|1|c") == []
     assert states(store, study) == {RUNNING: 12}
 
 
 def test_former_owner_cannot_write_run(store, study, monkeypatch):
-    (run,) = taken(store, study, "elsewhere|1|a", 1)
+    (run,) = claim_runs(store, study, "elsewhere|1|a", 1)
     store.store_reports("elsewhere|1|a", [Report(run, RUNNING, ROWS[:1], 1)])
     assert store.reclaim([study], "me|1|b", []) == 0  # it lives
     monkeypatch.setattr(process, "STALE", -1.0)
@@ -126,13 +126,13 @@ def test_former_owner_cannot_write_run(store, study, monkeypatch):
     assert store.rows(study) == [] and states(store, study) == {QUEUED: 12}
     assert store.store_reports("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
     assert store.rows(study) == []
-    assert taken(store, study, "me|1|b", 1) == [run]
+    assert claim_runs(store, study, "me|1|b", 1) == [run]
     assert store.store_reports("elsewhere|1|a", [Report(run, DONE, ROWS, 2)]) == {run}
     assert store.rows(study) == [] and store.runs(study, RUNNING)[0].tries == 2
 
 
 def test_stopped_and_failed_runs_requeue_without_rows(store, study):
-    inputs = taken(store, study, "me|1|a", 4)
+    inputs = claim_runs(store, study, "me|1|a", 4)
     ends = (DONE, DIVERGED, FAILED, STOPPED)
     store.store_reports(
         "me|1|a", [Report(run, end, ROWS[:1], 1, 1.0, "why") for run, end in zip(inputs, ends)]
@@ -147,14 +147,14 @@ def test_stopped_and_failed_runs_requeue_without_rows(store, study):
 
 
 def test_only_finished_runs_of_the_study_are_trained_again(store, study):
-    ids = taken(store, study, "me|1|a", 4)
+    ids = claim_runs(store, study, "me|1|a", 4)
     reports = [Report(run, end, ROWS, 1, device="A") for run, end in zip(ids, [DONE, DIVERGED])]
     store.store_reports("me|1|a", reports)
     other = store.enrol(parse(TEXT.replace('"one"', '"two"'))).study
     assert store.rerun(other, ids) == 0 and len(store.rows(study)) == 2 * len(ROWS)
     assert store.rerun(study, ids) == 2 and store.rerun(study, ids) == 0
     assert states(store, study) == {QUEUED: 10, RUNNING: 2} and store.rows(study) == []
-    assert taken(store, study, "me|1|b", 1) == ids[:1]  # in the order of the study
+    assert claim_runs(store, study, "me|1|b", 1) == ids[:1]  # in the order of the study
     store.store_reports("me|1|b", [Report(ids[0], DONE, ROWS[:1], 3, device="B")])
     line = next(run for run in store.runs(study) if run.id == ids[0])
     assert (line.state, line.device) == (DONE, "B")
@@ -170,7 +170,7 @@ def test_concurrent_writers_share_runs_without_loss(store, study):
         connection = Store(store.url.render_as_string(hide_password=False))
         try:
             while True:
-                claimed = patiently(lambda: taken(connection, study, name, 2))
+                claimed = patiently(lambda: claim_runs(connection, study, name, 2))
                 if not claimed:
                     break
                 for run in claimed:
@@ -259,7 +259,7 @@ def test_locked_database_is_busy_temporarily(tmp_path, monkeypatch):
         store.claim(study, "me|1|a", 1)
     assert states(store, study) == {QUEUED: 12}  # who reads need not wait
     other.execute("ROLLBACK")
-    assert len(taken(store, study, "me|1|a", 1)) == 1
+    assert len(claim_runs(store, study, "me|1|a", 1)) == 1
 
 
 @pytest.mark.parametrize(

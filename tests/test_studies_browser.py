@@ -92,7 +92,7 @@ def contrast(first, other) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-def over(front, share, back) -> list[float]:
+def blend(front, share, back) -> list[float]:
     return [share * f + (1 - share) * b for f, b in zip(front, back)]
 
 
@@ -118,11 +118,11 @@ def test_words_are_readable_on_matrix_colours(opened, theme):
     for item in page.locator(".st-key-study_matrix svg a").evaluate_all(PAINT):
         ground = [255, 255, 255]
         for fill_, opacity in item["rects"]:
-            ground = over(rgb(fill_), opacity, ground)
+            ground = blend(rgb(fill_), opacity, ground)
         dark = luminance(rgb(item["rects"][0][0])) < 0.5
         assert dark == (theme == "dark")
         for word, colour, opacity in item["texts"]:
-            actual = contrast(over(rgb(colour), opacity, ground), ground)
+            actual = contrast(blend(rgb(colour), opacity, ground), ground)
             assert actual >= (CONTRAST if opacity > 0.6 else 3), (item["title"], word, actual)
 
 

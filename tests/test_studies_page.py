@@ -473,7 +473,7 @@ def test_unavailable_database_is_named_in_words(tmp_path, monkeypatch):
 # Several visitors
 
 
-def gone(app, name: str) -> bool:
+def is_reported_deleted(app, name: str) -> bool:
     """Return whether the study is reported as deleted, with no button of another one."""
     buttons = {"Stop", "Resume", "Delete study"} & set(labels(app))
     return f"The study “{name}” was deleted, here or in another tab." in told(app) and not buttons
@@ -487,14 +487,14 @@ def test_study_deleted_elsewhere_is_reported(store, view):
     two = good(press(two, "Delete study"))
     assert setting(two, "study") == "complete" and not two.warning
     app = good(app.run())
-    assert gone(app, "half")
+    assert is_reported_deleted(app, "half")
     instead = next(box for box in app.selectbox if box.key == "study_instead")
     assert instead.options == ["complete", *map(_study_label, NAMES)]
     assert setting(
         good(instead.set_value("complete").run()), "study"
     ) == "complete" and "Delete study" in labels(app)
     two = good(press(two, "Delete study"))
-    assert "This one is built in" in texts(two) and gone(good(app.run()), "complete")
+    assert "This one is built in" in texts(two) and is_reported_deleted(good(app.run()), "complete")
 
 
 def test_study_started_elsewhere_is_shown_and_can_stop(store):

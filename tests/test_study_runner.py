@@ -194,7 +194,7 @@ def service(tmp_path, workers):
     store.close()
 
 
-def begin(service, study) -> int:
+def start_study(service, study) -> int:
     number = service.store.enrol(study).study
     service.start(number)
     return number
@@ -205,9 +205,9 @@ def counts(service, number) -> dict:
 
 
 def test_studies_train_side_by_side_and_more_may_join(service):
-    number = begin(service, STUDY)
+    number = start_study(service, STUDY)
     wait(lambda: counts(service, number).get(DONE))
-    other = begin(service, OTHER)
+    other = start_study(service, OTHER)
     assert service.has(number) and service.has(other)
     wait(
         lambda: (
@@ -216,7 +216,7 @@ def test_studies_train_side_by_side_and_more_may_join(service):
         )
     )
     wait(lambda: not service.has(number))
-    begin(service, STUDY)  # nothing is left of it
+    start_study(service, STUDY)  # nothing is left of it
     wait(lambda: not service.has(number))
     check_complete(service.store, STUDY)
     check_complete(service.store, OTHER)
@@ -224,7 +224,7 @@ def test_studies_train_side_by_side_and_more_may_join(service):
 
 
 def test_stop_in_store_stops_and_resume_continues(service):
-    number = begin(service, STUDY)
+    number = start_study(service, STUDY)
     wait(lambda: counts(service, number).get(RUNNING))
     service.store.stop(number)
     actual = counts(service, number)

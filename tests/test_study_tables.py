@@ -621,7 +621,7 @@ def test_any_variant_opens_from_its_link(name, base, changes, seeds):
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(svg: str):
+def read_cells(svg: str):
     """Return (title, words, href) of a picture's cells by row; None where nothing was trained."""
     built = []
     for item in ElementTree.fromstring(svg):
@@ -643,7 +643,7 @@ def number(text: str) -> float:
 @example([0.5 + 1e-5 * (run.variant == BASELINE) for run in SCATTERED.runs])
 def test_picture_description_matches_table(store, outcomes):
     table = summary_table(store, fill(store, SCATTERED, by_run(SCATTERED, outcomes)))
-    cells = drawn(matrix_svg(table, links=True))
+    cells = read_cells(matrix_svg(table, links=True))
     lines = [
         line
         for variant in (BASELINE, "− norm", "1 head")

@@ -22,7 +22,7 @@ SPLIT = pytest.mark.parametrize(
 )
 
 
-def drawn(name, batch=64, seed=0, **named):
+def draw_batch(name, batch=64, seed=0, **named):
     return task[name](generator(seed, "test"), batch, **named)
 
 
@@ -36,7 +36,7 @@ def in_words(name, rows):
 def sentences(batch=3000, seed=0):
     return [
         [word for word in row if word != "<pad>"]
-        for row in in_words("sentences", drawn("sentences", batch, seed)[0])
+        for row in in_words("sentences", draw_batch("sentences", batch, seed)[0])
     ]
 
 
@@ -47,7 +47,7 @@ def sentences(batch=3000, seed=0):
 def test_shapes_types_and_ranges(name):
     task_used = task[name]
     for length in {task_used.length, task_used.lengths[0], task_used.lengths[-1]}:
-        tokens, targets = drawn(name, 50, length=length)
+        tokens, targets = draw_batch(name, 50, length=length)
         assert tokens.shape == targets.shape == (50, length)
         assert tokens.dtype == targets.dtype == torch.int64
         scored = targets[targets != IGNORE]
@@ -59,7 +59,7 @@ def test_shapes_types_and_ranges(name):
 @EVERY
 def test_impossible_length_is_refused_in_words(name):
     with pytest.raises(ConfigError, match=f"length is 1000; for {name} it must be") as caught:
-        drawn(name, length=1000)
+        draw_batch(name, length=1000)
     assert caught.value.field == "length" and caught.value.instead == task[name].length
 
 
@@ -77,9 +77,9 @@ def test_docstring_example_matches_generator(name):
 def test_stream_determines_data(name):
     torch.manual_seed(1)
     before = torch.random.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()
-    once = drawn(name)
-    repeated = drawn(name)
-    other = drawn(name, seed=1)
+    once = draw_batch(name)
+    repeated = draw_batch(name)
+    other = draw_batch(name, seed=1)
     assert all(map(torch.equal, once, repeated))
     assert not torch.equal(once[0], other[0])
     assert torch.equal(torch.random.get_rng_state(), before[0])
@@ -97,8 +97,8 @@ def test_held_out_data_are_not_the_training_data(name):
 @pytest.mark.slow
 @SPLIT
 def test_training_never_draws_what_is_held_out(name):
-    drawn_inputs = set(map(tuple, drawn(name, 20000)[0].tolist()))
-    apart = set(map(tuple, drawn(name, 3000, seed=1, held_out=True)[0].tolist()))
+    drawn_inputs = set(map(tuple, draw_batch(name, 20000)[0].tolist()))
+    apart = set(map(tuple, draw_batch(name, 3000, seed=1, held_out=True)[0].tolist()))
     assert not drawn_inputs & apart
     everything = task[name].draw(generator(2, "x"), 5000, task[name].length, task[name].vocabulary)[
         0
@@ -111,7 +111,7 @@ def test_training_never_draws_what_is_held_out(name):
         .item()
     )
     assert share == pytest.approx(words.held_out, abs=0.05)
-    rows = drawn(name, 500, seed=1, held_out=True)[0]
+    rows = draw_batch(name, 500, seed=1, held_out=True)[0]
     assert len(rows.unique(dim=0)) == 500
 
 
@@ -123,8 +123,8 @@ def beginnings(name, tokens, targets) -> set[tuple]:
 
 @pytest.mark.parametrize("name", [name for name, task_used in task.items() if task_used.until])
 def test_test_questions_never_begin_like_training(name):
-    training = beginnings(name, *drawn(name, 20000))
-    test = beginnings(name, *drawn(name, 500, seed=1, held_out=True))
+    training = beginnings(name, *draw_batch(name, 20000))
+    test = beginnings(name, *draw_batch(name, 500, seed=1, held_out=True))
     assert len(test) > 300 and not training & test
 
 
@@ -217,16 +217,16 @@ ORACLES = {
 def test_answers_match_slow_oracle(name):
     assert name in ORACLES, f"write into ORACLES, above, how {name} is answered in plain Python"
     for length in {task[name].length, task[name].lengths[0], task[name].lengths[-1]}:
-        tokens, targets = drawn(name, 300, length=length)
+        tokens, targets = draw_batch(name, 300, length=length)
         for words, answers in zip(in_words(name, tokens), in_words(name, targets)):
             assert answers == ORACLES[name](words), words
 
 
 def test_keys_and_symbols_are_unique():
-    for words in in_words("recall", drawn("recall", 200)[0]):
+    for words in in_words("recall", draw_batch("recall", 200)[0]):
         assert len(set(words[0:12:2])) == 6 and sorted(words[0:12:2]) == sorted(words[12:])
     periods = set()
-    for words in in_words("induction", drawn("induction", 200)[0]):
+    for words in in_words("induction", draw_batch("induction", 200)[0]):
         periods.add(words.index(words[0], 1))
     assert periods == set(range(6, 13))  # one layer cannot count its way back: the distance varies
 
@@ -290,7 +290,7 @@ def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
     task_used = task[name]
 
     def answers(seed):
-        targets = drawn(name, 30000, seed)[1]
+        targets = draw_batch(name, 30000, seed)[1]
         words = [
             answer
             for row in in_words(name, targets[:, -13:] if name != "sentences" else targets)
@@ -308,7 +308,7 @@ def test_chance_is_what_guessing_the_most_frequent_answer_gets(name):
 
 @EVERY
 def test_right_logits_are_right_and_wrong_ones_are_wrong(name):
-    targets = drawn(name, 20)[1]
+    targets = draw_batch(name, 20)[1]
     logits = torch.nn.functional.one_hot(targets.clamp(min=0), len(task[name].vocabulary)).float()
     right = task[name].right(logits, targets)
     assert right.all() and not task[name].right(-logits, targets).any()

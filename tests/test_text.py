@@ -109,7 +109,7 @@ def composed(text):
     return unicodedata.normalize("NFC", text.replace("\u00ad", ""))
 
 
-def seen(text):
+def visible(text):
     """Return the visible characters: letters, digits, punctuation, symbols."""
     return [c for c in text if unicodedata.category(c)[0] in "LNPS"]
 
@@ -126,7 +126,7 @@ def test_tokens_of_any_text_are_clean_and_in_order(text):
 
 @given(ANY_TEXT)
 def test_visible_characters_are_kept(text):
-    assert seen("".join(split_words(text))) == seen(composed(text))
+    assert visible("".join(split_words(text))) == visible(composed(text))
 
 
 @given(ANY_TEXT)

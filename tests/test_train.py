@@ -371,7 +371,7 @@ PARTS = [
 
 @pytest.mark.parametrize("change", PARTS, ids=str)
 def test_removed_part_keeps_data_and_other_weights(change):
-    def seen(config):
+    def batches_of(config):
         batches = []
         forward = Transformer.forward
 
@@ -383,8 +383,8 @@ def test_removed_part_keeps_data_and_other_weights(change):
             patch.setattr(Transformer, "forward", watched)
             return batches, run(config)[1]
 
-    full, last = seen(SMALL)
-    without, other = seen(apply(change, SMALL))
+    full, last = batches_of(SMALL)
+    without, other = batches_of(apply(change, SMALL))
     assert len(full) == len(without) and all(map(torch.equal, full, without))
     assert torch.equal(last.data, other.data)
     a, b = (

@@ -24,7 +24,7 @@ NEAR = 0.065  # of an axis from 0 to 1: names that stand closer would lie on eac
     label="Trained without",
     help="models trained without each component, compared with removing it after training.",
 )
-def without(context: TrainedContext):
+def draw_models_without(context: TrainedContext):
     """Draw the chosen metric of models trained without a component, and with it removed after."""
     split = comparison.compared[context.look.compared].split
     part = [control_of(context.look, "part")] if split else []

@@ -19,7 +19,7 @@ NOTHING = "No results yet: all models need at least a few steps."
     label="Interactions",
     help="leave one out, add one back, and interactions between ablations.",
 )
-def together(context: TrainingContext):
+def draw_interactions_view(context: TrainingContext):
     """Draw leave-one-out and add-one-back effects and pair interactions, or say how to get them."""
     plan = context.trainings.plan
     runs = context.trainings.runs
