@@ -187,4 +187,7 @@ def test_broken_results_table_loses_only_its_picture(data, tmp_path, monkeypatch
 @pytest.mark.parametrize("parts", ["ablation_matrix", "positions"])
 def test_matrix_states_its_numbers_of_seeds(parts):
     assert "mean of 5 to 20 seeds." in pages.texts(pages.opened("app.py", parts=parts))
+
+
+def test_seeds_are_counted_once_where_all_models_have_as_many():
     assert count_seeds(pd.Series([5, 5])) == "5 seeds"
