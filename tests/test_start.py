@@ -189,5 +189,5 @@ def test_matrix_states_its_numbers_of_seeds(parts):
     assert "mean of 5 to 20 seeds." in pages.texts(pages.opened("app.py", parts=parts))
 
 
-def test_seeds_are_counted_once_where_all_models_have_as_many():
+def test_count_of_equal_seeds_is_a_single_number():
     assert count_seeds(pd.Series([5, 5])) == "5 seeds"

@@ -68,7 +68,7 @@ text {{ font-size: 14px; }} .name, .skill {{ font-weight: 600; }} .small {{ font
 .middle {{ text-anchor: middle; }} .end {{ text-anchor: end; }} .noise {{ opacity: 0.7; }} \
 .floor {{ fill-opacity: 0.45; }} .edge {{ stroke-opacity: 0.18; }}
 """
-# Of a file of its own: smaller letters, as other viewers have wider fonts than the app.
+# For SVG files outside the app: smaller letters, as other viewers may have wider fonts.
 STYLE = f"""
 svg {{ --ink: #1b1f24; --paper: #ffffff; font-family: system-ui, sans-serif; }}
 @media (prefers-color-scheme: dark) {{ svg {{ --ink: #e8ecf0; --paper: #11151a; }} }}
