@@ -350,6 +350,7 @@ def test_untranslated_lesson_is_english_with_its_numbers(monkeypatch):
     assert "28 %" in fill_in(
         lesson_read.explanation[AS_PREDICTED], lesson_read, measure_outcome(lesson_read)
     )
+    monkeypatch.undo()
     german = read_lesson("scaling", "de")
     assert "99,6 %" in fill_in(german.means, german, measure_outcome(german))
 
